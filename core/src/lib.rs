@@ -1,0 +1,18 @@
+//! The allocation-free heart of gibbsite: factor tables and inference for discrete Markov networks and
+//! conditional random fields, the same code on a desk and on a microcontroller.
+//!
+//! - `no_std`, no allocator, no `unsafe`, no panic: memory arrives as an argument, and every routine
+//!   that works has a `…_len` twin that says how much it needs;
+//! - log space; `-inf` is a legal log-potential (a forbidden configuration), NaN and `+inf` are not;
+//! - generic over `f32` and `f64` through [`math::Real`], with the same bits on every target.
+//!
+//! Start with [`graph::FactorGraph`] and an engine of [`infer`].
+#![no_std]
+
+pub mod error;
+pub mod graph;
+pub mod ids;
+pub mod infer;
+pub mod math;
+pub mod stride;
+pub mod table;

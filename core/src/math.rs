@@ -1,0 +1,207 @@
+//! Scalars and the few functions of them that everything else is made of.
+//!
+//! [`Real`] is `f32` or `f64`. Its transcendental functions are `libm`'s on every target, also where
+//! `std` has faster ones: device and desk then give the same bits.
+
+use num_traits::{NumAssign, NumCast};
+
+/// A floating-point scalar: `f32` or `f64`.
+pub trait Real:
+    NumAssign + NumCast + PartialOrd + Copy + Default + core::ops::Neg<Output = Self> + core::fmt::Debug + Send + Sync + 'static
+{
+    /// `-inf`, the log-potential of a forbidden configuration.
+    const NEG_INFINITY: Self;
+    /// `+inf`.
+    const INFINITY: Self;
+    /// Natural logarithms from `-LOG_RANGE` to `LOG_RANGE` survive `exp` as normal numbers.
+    const LOG_RANGE: Self;
+    /// `e^self`.
+    fn exp(self) -> Self;
+    /// Natural logarithm; `-inf` at 0.
+    fn ln(self) -> Self;
+    /// `log(1 + self)`, accurate near 0.
+    fn ln_1p(self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Absolute value.
+    fn abs(self) -> Self;
+    /// Rounds the value of an `f64` (constants, counts) to this type.
+    fn from_f64(value: f64) -> Self;
+    /// The value as an `f64`.
+    fn to_f64(self) -> f64;
+
+    /// The larger of two numbers that are not NaN.
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        if self < other { other } else { self }
+    }
+
+    /// The smaller of two numbers that are not NaN.
+    #[inline(always)]
+    fn smaller(self, other: Self) -> Self {
+        if other < self { other } else { self }
+    }
+
+    /// Whether this is a legal log-potential: `-inf` is, NaN and `+inf` are not.
+    #[inline(always)]
+    fn is_log_potential(self) -> bool {
+        self < Self::INFINITY
+    }
+}
+
+macro_rules! real {
+    ($t:ty, $range:literal, $exp:path, $ln:path, $ln_1p:path, $sqrt:path) => {
+        impl Real for $t {
+            const NEG_INFINITY: Self = <$t>::NEG_INFINITY;
+            const INFINITY: Self = <$t>::INFINITY;
+            const LOG_RANGE: Self = $range;
+            #[inline(always)]
+            fn exp(self) -> Self {
+                $exp(self)
+            }
+            #[inline(always)]
+            fn ln(self) -> Self {
+                $ln(self)
+            }
+            #[inline(always)]
+            fn ln_1p(self) -> Self {
+                $ln_1p(self)
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $sqrt(self)
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                <$t>::abs(self)
+            }
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                value as $t
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+        }
+    };
+}
+// The smallest normal numbers are e^-708.4 and e^-87.3, the largest e^709.8 and e^88.7.
+real!(f64, 700.0, libm::exp, libm::log, libm::log1p, libm::sqrt);
+real!(f32, 85.0, libm::expf, libm::logf, libm::log1pf, libm::sqrtf);
+
+/// `log(e^a + e^b)` without overflow; `-inf` is the neutral element.
+///
+/// ```
+/// use gibbsite_core::math::log_add_exp;
+/// assert!((log_add_exp(1000.0, 1000.0) - (1000.0 + 2f64.ln())).abs() < 1e-12);
+/// assert_eq!(log_add_exp(f64::NEG_INFINITY, 3.0), 3.0);
+/// ```
+#[inline]
+pub fn log_add_exp<T: Real>(a: T, b: T) -> T {
+    let (high, low) = if a < b { (b, a) } else { (a, b) };
+    if low == T::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+}
+
+/// `log Σ e^x` over a slice, without overflow; `-inf` for an empty slice.
+///
+/// ```
+/// use gibbsite_core::math::log_sum_exp;
+/// let x: [f64; 3] = [-1e4, -1e4, f64::NEG_INFINITY];
+/// assert!((log_sum_exp(&x) - (-1e4 + 2f64.ln())).abs() < 1e-12);
+/// ```
+pub fn log_sum_exp<T: Real>(x: &[T]) -> T {
+    let top = maximum(x);
+    if top == T::NEG_INFINITY {
+        return top;
+    }
+    let mut sum = T::zero();
+    for &v in x {
+        sum += (v - top).exp();
+    }
+    top + sum.ln()
+}
+
+/// The largest entry; `-inf` for an empty slice.
+#[inline]
+pub fn maximum<T: Real>(x: &[T]) -> T {
+    x.iter().fold(T::NEG_INFINITY, |m, &v| m.larger(v))
+}
+
+/// Position of the largest entry, the first of equals; 0 for an empty slice.
+#[inline]
+pub fn argmax<T: Real>(x: &[T]) -> usize {
+    let mut best = (0, T::NEG_INFINITY);
+    for (i, &v) in x.iter().enumerate() {
+        if best.1 < v {
+            best = (i, v);
+        }
+    }
+    best.0
+}
+
+/// Turns log-weights into probabilities in place and returns `log Σ e^x`; if that is `-inf`, `x` is
+/// left as it was.
+///
+/// ```
+/// let mut x = [0.0f64, 0.0, f64::NEG_INFINITY];
+/// let log_z = gibbsite_core::math::softmax(&mut x);
+/// assert_eq!(x, [0.5, 0.5, 0.0]);
+/// assert!((log_z - 2f64.ln()).abs() < 1e-15);
+/// ```
+pub fn softmax<T: Real>(x: &mut [T]) -> T {
+    let top = maximum(x);
+    if top == T::NEG_INFINITY {
+        return top;
+    }
+    let mut sum = T::zero();
+    for v in x.iter_mut() {
+        *v = (*v - top).exp();
+        sum += *v;
+    }
+    for v in x.iter_mut() {
+        *v /= sum;
+    }
+    top + sum.ln()
+}
+
+/// `log(1 + e^x)` without overflow.
+///
+/// ```
+/// assert_eq!(gibbsite_core::math::log1p_exp(1000.0), 1000.0);
+/// ```
+#[inline]
+pub fn log1p_exp<T: Real>(x: T) -> T {
+    x.larger(T::zero()) + (-x.abs()).exp().ln_1p()
+}
+
+/// `1 / (1 + e^-x)` without overflow.
+///
+/// ```
+/// assert_eq!(gibbsite_core::math::sigmoid(0.0), 0.5);
+/// assert_eq!(gibbsite_core::math::sigmoid(-1e4), 0.0);
+/// ```
+#[inline]
+pub fn sigmoid<T: Real>(x: T) -> T {
+    let e = (-x.abs()).exp();
+    let small = e / (T::one() + e);
+    if x < T::zero() { small } else { T::one() - small }
+}
+
+/// `sign(x) · max(|x| - by, 0)`: the minimiser of `½(z - x)² + by·|z|`.
+///
+/// ```
+/// use gibbsite_core::math::soft_threshold;
+/// assert_eq!(soft_threshold(3.0, 1.0), 2.0);
+/// assert_eq!(soft_threshold(-0.5, 1.0), 0.0);
+/// ```
+#[inline]
+pub fn soft_threshold<T: Real>(x: T, by: T) -> T {
+    if by < x {
+        x - by
+    } else if x < -by {
+        x + by
+    } else {
+        T::zero()
+    }
+}

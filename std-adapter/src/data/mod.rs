@@ -1,0 +1,4 @@
+//! Samples, dictionaries and readers.
+
+pub mod network;
+pub mod uai;
