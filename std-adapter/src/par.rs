@@ -1,1 +1,113 @@
-//! (being written)
+//! Threads. The only file that names rayon, and the only one that names a SIMD dispatcher.
+//!
+//! Parallelism is a parameter, and results do not depend on it: work is cut by its own shape, never by
+//! the number of threads, and joined in a fixed order.
+
+use gibbsite_core::error::InferError;
+use gibbsite_core::infer::contract::{Fork, Job, Span};
+use gibbsite_core::math::Real;
+use rayon::prelude::*;
+
+/// How many threads may work.
+///
+/// ```
+/// use gibbsite::par::Par;
+/// let squares = Par::Rayon(2).run(|par| par.map(vec![1, 2, 3], |x| x * x));
+/// assert_eq!(squares, [1, 4, 9]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Par {
+    /// The calling thread only.
+    Seq,
+    /// That many threads.
+    Rayon(usize),
+}
+
+impl Par {
+    /// All cores.
+    pub fn all() -> Self {
+        Self::threads(std::thread::available_parallelism().map_or(1, Into::into))
+    }
+
+    /// `n` threads; one is [`Par::Seq`], and so is zero.
+    pub fn threads(n: usize) -> Self {
+        if n <= 1 { Self::Seq } else { Self::Rayon(n) }
+    }
+
+    /// Runs `work` inside a pool of this size. If the system refuses to start threads, the calling thread does the work.
+    pub fn run<R: Send>(self, work: impl FnOnce(Self) -> R + Send) -> R {
+        match self {
+            Self::Seq => work(Self::Seq),
+            Self::Rayon(n) => match rayon::ThreadPoolBuilder::new().num_threads(n).build() {
+                Ok(pool) => pool.install(|| work(self)),
+                Err(_) => work(Self::Seq),
+            },
+        }
+    }
+
+    /// `items` one by one through `f`, results in their order.
+    pub fn map<A: Send, B: Send>(self, items: Vec<A>, f: impl Fn(A) -> B + Sync + Send) -> Vec<B> {
+        match self {
+            Self::Seq => items.into_iter().map(f).collect(),
+            Self::Rayon(_) => items.into_par_iter().map(f).collect(),
+        }
+    }
+}
+
+/// Runs core's table work on a desk: with the widest vector instructions that the processor has, and on threads.
+///
+/// Neither changes a bit of the result: the instructions are the same additions and multiplications
+/// (none is fused), and chunks are independent.
+#[derive(Debug)]
+pub struct DeskFork<T> {
+    par: Par,
+    arch: pulp::Arch,
+    temp: Vec<T>,
+}
+
+impl<T: Real> DeskFork<T> {
+    /// For this many threads; inside [`Par::run`].
+    pub fn new(par: Par) -> Self {
+        Self { par, arch: pulp::Arch::new(), temp: Vec::new() }
+    }
+}
+
+/// One chunk as something that the SIMD dispatcher can inline.
+struct Chunk<'a, T, J> {
+    job: &'a J,
+    index: usize,
+    chunk: &'a mut [T],
+    temp: &'a mut [T],
+}
+
+impl<T: Real, J: Job<T>> pulp::NullaryFnOnce for Chunk<'_, T, J> {
+    type Output = Span<T>;
+    #[inline(always)]
+    fn call(self) -> Span<T> {
+        self.job.chunk(self.index, self.chunk, self.temp)
+    }
+}
+
+impl<T: Real> Fork<T> for DeskFork<T> {
+    fn run<J: Job<T>>(&mut self, out: &mut [T], chunk_len: usize, job: &J) -> Result<Span<T>, InferError> {
+        let chunk_len = chunk_len.max(1);
+        let arch = self.arch;
+        let len = job.temp_len();
+        if out.len() <= chunk_len || self.par == Par::Seq {
+            self.temp.resize(self.temp.len().max(len), T::zero());
+            let mut span = Span::empty();
+            for (index, chunk) in out.chunks_mut(chunk_len).enumerate() {
+                span = span.join(arch.dispatch(Chunk { job, index, chunk, temp: &mut self.temp }));
+            }
+            return Ok(span);
+        }
+        Ok(out
+            .par_chunks_mut(chunk_len)
+            .enumerate()
+            .map_init(
+                || vec![T::zero(); len],
+                |temp, (index, chunk)| arch.dispatch(Chunk { job, index, chunk, temp }),
+            )
+            .reduce(Span::empty, Span::join))
+    }
+}

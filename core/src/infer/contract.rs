@@ -1,0 +1,423 @@
+//! One kernel for all exact table work: multiply some tables and reduce the product onto another.
+//!
+//! ```text
+//! out(o) = ⊕_{x over o} ⊗_k in_k(x_k)
+//! ```
+//!
+//! The loop order is `lead, rest, block`: `lead` axes are the slowest axes of `out`, so each of their
+//! configurations owns one contiguous *segment* of it and segments can be computed anywhere, in any order,
+//! with the same bits; `rest` axes are looped over inside a segment; the `block` is the innermost part of the
+//! product, small enough for the first-level cache, on which [`stride::spread`] and [`stride::fold`]
+//! work without index arithmetic.
+
+use crate::error::InferError;
+use crate::math::{Real, log_add_exp};
+use crate::stride::{self, Axes, Axis};
+use crate::table::MAX_SCOPE;
+
+/// Most tables that one contraction multiplies.
+pub const MAX_INPUTS: usize = 8;
+/// Operands: the inputs, a message from above, and the output.
+const OPERANDS: usize = MAX_INPUTS + 2;
+
+/// The pair `(⊗, ⊕)` that a contraction uses.
+pub(crate) trait Semiring<T: Real>: Copy + Send + Sync {
+    /// Neutral element of `plus`, annihilator of `times`.
+    fn zero(self) -> T;
+    fn times(self, a: T, b: T) -> T;
+    fn plus(self, a: T, b: T) -> T;
+}
+
+/// `(×, +)` on potentials.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Linear;
+/// `(+, max)` on log-potentials.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaxPlus;
+/// `(+, log-add-exp)` on log-potentials: slow, but nothing underflows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogSum;
+
+impl<T: Real> Semiring<T> for Linear {
+    #[inline(always)]
+    fn zero(self) -> T {
+        T::zero()
+    }
+    #[inline(always)]
+    fn times(self, a: T, b: T) -> T {
+        a * b
+    }
+    #[inline(always)]
+    fn plus(self, a: T, b: T) -> T {
+        a + b
+    }
+}
+
+impl<T: Real> Semiring<T> for MaxPlus {
+    #[inline(always)]
+    fn zero(self) -> T {
+        T::NEG_INFINITY
+    }
+    #[inline(always)]
+    fn times(self, a: T, b: T) -> T {
+        a + b
+    }
+    #[inline(always)]
+    fn plus(self, a: T, b: T) -> T {
+        a.larger(b)
+    }
+}
+
+impl<T: Real> Semiring<T> for LogSum {
+    #[inline(always)]
+    fn zero(self) -> T {
+        T::NEG_INFINITY
+    }
+    #[inline(always)]
+    fn times(self, a: T, b: T) -> T {
+        a + b
+    }
+    #[inline(always)]
+    fn plus(self, a: T, b: T) -> T {
+        log_add_exp(a, b)
+    }
+}
+
+/// Largest and smallest entry of a table, the semiring's zeros left out. Both are exact whatever the order
+/// in which parts are joined.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span<T> {
+    /// Largest entry, or the zero if there is no other.
+    pub high: T,
+    /// Smallest entry that is not zero, `+inf` if there is none.
+    pub low: T,
+}
+
+impl<T: Real> Span<T> {
+    /// The span of nothing.
+    #[inline(always)]
+    pub fn empty() -> Self {
+        Self { high: T::NEG_INFINITY, low: T::INFINITY }
+    }
+
+    /// The span of two parts together.
+    #[inline(always)]
+    pub fn join(self, other: Self) -> Self {
+        Self { high: self.high.larger(other.high), low: self.low.smaller(other.low) }
+    }
+
+    /// Measures a table.
+    #[inline(always)]
+    pub(crate) fn of(values: &[T], zero: T) -> Self {
+        let mut lanes = [Self::empty(); 8];
+        let (chunks, tail) = values.as_chunks::<8>();
+        for chunk in chunks {
+            for (lane, &v) in lanes.iter_mut().zip(chunk) {
+                lane.high = lane.high.larger(v);
+                lane.low = lane.low.smaller(if v > zero { v } else { T::INFINITY });
+            }
+        }
+        for (lane, &v) in lanes.iter_mut().zip(tail) {
+            lane.high = lane.high.larger(v);
+            lane.low = lane.low.smaller(if v > zero { v } else { T::INFINITY });
+        }
+        lanes.into_iter().fold(Self::empty(), Self::join)
+    }
+}
+
+/// Work on a table that falls into independent chunks.
+pub trait Job<T>: Sync {
+    /// Computes chunk number `index` of the output. `temp` has [`temp_len`](Self::temp_len) entries of any content.
+    fn chunk(&self, index: usize, chunk: &mut [T], temp: &mut [T]) -> Span<T>;
+    /// Entries of temporary memory that one call needs.
+    fn temp_len(&self) -> usize;
+}
+
+/// Who runs the chunks of a [`Job`]: one after the other ([`Sequential`]), or, on a desk, threads.
+/// The result does not depend on it.
+pub trait Fork<T> {
+    /// Calls `job.chunk` for each `chunk_len` entries of `out` and joins the spans.
+    fn run<J: Job<T>>(&mut self, out: &mut [T], chunk_len: usize, job: &J) -> Result<Span<T>, InferError>;
+}
+
+/// Runs chunks one after the other in the calling thread.
+#[derive(Debug)]
+pub struct Sequential<'m, T> {
+    /// Temporary memory, of the plan's `temp_len`.
+    pub temp: &'m mut [T],
+}
+
+impl<T: Real> Fork<T> for Sequential<'_, T> {
+    fn run<J: Job<T>>(&mut self, out: &mut [T], chunk_len: usize, job: &J) -> Result<Span<T>, InferError> {
+        crate::error::need(job.temp_len(), self.temp.len())?;
+        let mut span = Span::empty();
+        for (i, chunk) in out.chunks_mut(chunk_len.max(1)).enumerate() {
+            span = span.join(job.chunk(i, chunk, self.temp));
+        }
+        Ok(span)
+    }
+}
+
+/// The loops of one contraction, written into borrowed words.
+///
+/// Layout: for each outer axis `count, stride of operand 0, 1, …`; then for each operand the number of its inner
+/// axes followed by them. Operand 0 is the output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loops<'m> {
+    outer: &'m [u32],
+    inner: &'m [u32],
+    operands: usize,
+    lead: usize,
+    segment: usize,
+    segments: usize,
+    block: usize,
+    rest: usize,
+}
+
+/// What a contraction is over, as lists of variables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape<'a> {
+    /// Arity of every variable of the graph.
+    pub cards: &'a [u32],
+    /// The slowest variables of the output, in its order.
+    pub lead: &'a [u32],
+    /// Every variable of the product in loop order; those of `lead` are passed over.
+    pub order: &'a [u32],
+    /// How many of the last variables of `order` form the block; none of them may be in `lead`.
+    pub block: usize,
+}
+
+impl<'m> Loops<'m> {
+    /// Words that [`build`](Self::build) may need.
+    pub(crate) const fn len(scope: usize, operands: usize) -> usize {
+        scope * (operands + 1) + operands * (1 + 2 * scope)
+    }
+
+    /// Derives the loops. Each operand is the list of its variables, the last fastest; variables that
+    /// are not in `order` make it fail, as does lack of room.
+    pub(crate) fn build(memory: &'m mut [u32], shape: Shape<'_>, operands: &[&[u32]]) -> Option<Self> {
+        let Shape { cards, lead, order, block } = shape;
+        if operands.len() > OPERANDS || order.len() > MAX_SCOPE {
+            return None;
+        }
+        if operands.iter().any(|scope| scope.iter().any(|v| !order.contains(v))) {
+            return None;
+        }
+        let (outer_vars, block_vars) = order.split_at_checked(order.len().checked_sub(block)?)?;
+        let width = operands.len() + 1;
+        let (outer, mut rest_words) = memory.split_at_mut_checked(outer_vars.len() * width)?;
+        let loops = lead.iter().chain(outer_vars.iter().filter(|v| !lead.contains(v)));
+        let (mut segments, mut rest) = (1usize, 1usize);
+        for (i, (words, &v)) in outer.chunks_exact_mut(width.max(1)).zip(loops).enumerate() {
+            let (count, strides) = words.split_first_mut()?;
+            *count = *cards.get(v as usize)?;
+            let size = if i < lead.len() { &mut segments } else { &mut rest };
+            *size = size.checked_mul(*count as usize)?;
+            for (stride, scope) in strides.iter_mut().zip(operands) {
+                *stride = stride_in(scope, cards, v)?;
+            }
+        }
+        let mut used = 0;
+        let mut block_len = 1usize;
+        for &v in block_vars {
+            block_len = block_len.checked_mul(*cards.get(v as usize)? as usize)?;
+        }
+        for scope in operands {
+            let mut axes = Axes::new();
+            for &v in block_vars {
+                if !stride::push(&mut axes, *cards.get(v as usize)?, stride_in(scope, cards, v)?) {
+                    return None;
+                }
+            }
+            let (count, tail) = rest_words.split_first_mut()?;
+            *count = axes.len() as u32;
+            let (words, tail) = tail.split_at_mut_checked(2 * axes.len())?;
+            for (pair, axis) in words.chunks_exact_mut(2).zip(&axes) {
+                for (w, a) in pair.iter_mut().zip(axis) {
+                    *w = *a;
+                }
+            }
+            used += 1 + 2 * axes.len();
+            rest_words = tail;
+        }
+        let out_len = size_of_scope(operands.first()?, cards)?;
+        let segment = out_len.checked_div(segments)?;
+        let (outer, inner) = memory.split_at_checked(outer_vars.len() * width)?;
+        Some(Self {
+            outer,
+            inner: inner.get(..used)?,
+            operands: operands.len(),
+            lead: lead.len(),
+            segment,
+            segments,
+            block: block_len,
+            rest,
+        })
+    }
+
+    /// Segments to give to one chunk so that it holds at least `work` configurations.
+    fn segments_per_chunk(&self, work: usize) -> usize {
+        let each = self.rest.saturating_mul(self.block).max(1);
+        work.div_ceil(each).max(1)
+    }
+}
+
+/// Configurations of a scope; `None` if a variable does not exist or the number overflows 32 bits.
+pub(crate) fn size_of_scope(scope: &[u32], cards: &[u32]) -> Option<usize> {
+    let mut size = 1u32;
+    for &v in scope {
+        size = size.checked_mul(*cards.get(v as usize)?)?;
+    }
+    Some(size as usize)
+}
+
+/// How far one step of `v` moves in a table over `scope`; 0 if it is not there.
+fn stride_in(scope: &[u32], cards: &[u32], v: u32) -> Option<u32> {
+    let Some(at) = scope.iter().position(|&u| u == v) else { return Some(0) };
+    let mut stride = 1u32;
+    for &u in scope.get(at + 1..)? {
+        stride = stride.checked_mul(*cards.get(u as usize)?)?;
+    }
+    Some(stride)
+}
+
+/// Configurations that make a chunk worth a thread's attention.
+const CHUNK_WORK: usize = 1 << 15;
+
+/// Runs a contraction through `fork`: `out` and each input must have the sizes of their scopes.
+pub(crate) fn contract<T: Real, S: Semiring<T>>(
+    loops: &Loops<'_>,
+    semiring: S,
+    inputs: &[&[T]],
+    out: &mut [T],
+    fork: &mut impl Fork<T>,
+) -> Result<Span<T>, InferError> {
+    let per_chunk = loops.segments_per_chunk(CHUNK_WORK);
+    let job = Contract { loops: *loops, semiring, inputs, per_chunk };
+    fork.run(out, per_chunk.saturating_mul(loops.segment), &job)
+}
+
+struct Contract<'a, T, S> {
+    loops: Loops<'a>,
+    semiring: S,
+    inputs: &'a [&'a [T]],
+    per_chunk: usize,
+}
+
+impl<T: Real, S: Semiring<T>> Job<T> for Contract<'_, T, S> {
+    fn temp_len(&self) -> usize {
+        self.loops.block
+    }
+
+    #[inline(always)]
+    fn chunk(&self, index: usize, chunk: &mut [T], temp: &mut [T]) -> Span<T> {
+        let Loops { outer, inner, operands, lead, segment, segments, block, rest } = self.loops;
+        let semiring = self.semiring;
+        let zero = semiring.zero();
+        let width = operands + 1;
+        let Some((lead_axes, rest_axes)) = outer.split_at_checked(lead * width) else { return Span::empty() };
+        let Some(temp) = temp.get_mut(..block) else { return Span::empty() };
+
+        // Each operand's inner pattern, looked up once.
+        let mut patterns: [&[Axis]; OPERANDS] = [&[]; OPERANDS];
+        let mut words = inner;
+        for pattern in patterns.iter_mut().take(operands) {
+            let Some((&count, tail)) = words.split_first() else { return Span::empty() };
+            let Some((axes, tail)) = tail.split_at_checked(2 * count as usize) else { return Span::empty() };
+            *pattern = axes.as_chunks::<2>().0;
+            words = tail;
+        }
+        let [out_pattern, in_patterns @ ..] = &patterns;
+        let whole = |p: &[Axis]| p.is_empty() || matches!(p, [[_, 1]]);
+        // The output's segment is exactly the block: products can be added to it without a pattern.
+        let direct = segment == block && whole(out_pattern);
+
+        let mut at = Position::new();
+        at.jump(lead_axes, width, index * self.per_chunk);
+        let mut inner_at = Position::new();
+        for (_, part) in (index * self.per_chunk..segments).zip(chunk.chunks_exact_mut(segment.max(1))) {
+            if !direct {
+                part.fill(zero);
+            }
+            inner_at.offsets = at.offsets;
+            for round in 0..rest {
+                let target = if direct && round == 0 { &mut *part } else { &mut *temp };
+                let tables = self.inputs.iter().zip(in_patterns);
+                for (k, ((input, pattern), &offset)) in tables.zip(inner_at.inputs()).enumerate() {
+                    let from = input.get(offset..).unwrap_or(&[]);
+                    if k == 0 {
+                        stride::spread(pattern, target, from, |b, s| *b = s);
+                    } else {
+                        stride::spread(pattern, target, from, |b, s| *b = semiring.times(*b, s));
+                    }
+                }
+                if !direct {
+                    let into = part.get_mut(inner_at.output() - at.output()..).unwrap_or(&mut []);
+                    stride::fold(out_pattern, temp, into, |s, b| semiring.plus(s, b));
+                } else if round > 0 {
+                    for (s, &b) in part.iter_mut().zip(temp.iter()) {
+                        *s = semiring.plus(*s, b);
+                    }
+                }
+                inner_at.step(rest_axes, width);
+            }
+            at.step(lead_axes, width);
+        }
+        Span::of(chunk, zero)
+    }
+}
+
+/// Where all operands are in an odometer over outer axes.
+struct Position {
+    digits: [u32; MAX_SCOPE],
+    offsets: [usize; OPERANDS],
+}
+
+impl Position {
+    fn new() -> Self {
+        Self { digits: [0; MAX_SCOPE], offsets: [0; OPERANDS] }
+    }
+
+    fn output(&self) -> usize {
+        let [output, ..] = self.offsets;
+        output
+    }
+
+    fn inputs(&self) -> &[usize] {
+        let [_, inputs @ ..] = &self.offsets;
+        inputs
+    }
+
+    /// From the first configuration to the one with this number.
+    fn jump(&mut self, axes: &[u32], width: usize, mut number: usize) {
+        for (axis, digit) in axes.chunks_exact(width.max(1)).rev().zip(self.digits.iter_mut()) {
+            let Some((&count, strides)) = axis.split_first() else { return };
+            let quotient = number.checked_div(count as usize).unwrap_or(0);
+            let remainder = number - quotient * count as usize;
+            *digit = remainder as u32;
+            for (offset, &stride) in self.offsets.iter_mut().zip(strides) {
+                *offset += remainder * stride as usize;
+            }
+            number = quotient;
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self, axes: &[u32], width: usize) {
+        for (axis, digit) in axes.chunks_exact(width.max(1)).rev().zip(self.digits.iter_mut()) {
+            let Some((&count, strides)) = axis.split_first() else { return };
+            *digit += 1;
+            if *digit < count {
+                for (offset, &stride) in self.offsets.iter_mut().zip(strides) {
+                    *offset += stride as usize;
+                }
+                return;
+            }
+            *digit = 0;
+            let back = (count - 1) as usize;
+            for (offset, &stride) in self.offsets.iter_mut().zip(strides) {
+                *offset -= back * stride as usize;
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! [`Plan`]: a checked view of a junction tree that was planned elsewhere, as flat words.
+//!
+//! A plan is a rooted forest of *clusters*, children before parents. A **potential** cluster multiplies
+//! factors of the graph over its scope and sends the product up. A **clique** multiplies its children's
+//! messages, sums out what its parent does not share, and sends the rest (the *separator*) up.
+//! [`Plan::open`] checks that the clusters are a junction tree of the given graph: every factor is used
+//! once, separators lie in both neighbours, and each variable's clusters are connected (the running
+//! intersection property, checked by counting: a forest with `n` nodes and `n - 1` edges is one tree). Whatever
+//! words pass that, the answers of [`junction`](super::junction) are right.
+//!
+//! # Words
+//! Header: [`MAGIC`], variables, factors, clusters, block length, 0. Then [`RECORD`] words for each
+//! cluster, then a pool that they point into by absolute position:
+//!
+//! | word | meaning |
+//! | --- | --- |
+//! | 0 | parent cluster, or [`NONE`] |
+//! | 1 | flags: bit 0 [`POTENTIAL`], bit 1 [`RECEIVES`] |
+//! | 2, 3 | scope: position, length; in loop order, the last variable fastest |
+//! | 4, 5 | separator: position, length; for a root any part of its scope |
+//! | 6, 7 | inputs: position, length; factors of a potential, children of a clique (ascending) |
+//! | 8, 9 | variables whose marginal is read from the belief |
+//! | 10, 11 | variables whose marginal is read from the separator's belief |
+//! | 12 | position of the message in message memory |
+
+use super::contract::{Loops, MAX_INPUTS, size_of_scope};
+use crate::error::{InferError, need};
+use crate::graph::FactorGraph;
+use crate::ids::FactorId;
+use crate::math::Real;
+use crate::table::MAX_SCOPE;
+
+/// First word of a plan: "GJP1".
+pub const MAGIC: u32 = 0x3150_4a47;
+/// Words of the header.
+pub const HEADER: usize = 6;
+/// Words of a cluster's record.
+pub const RECORD: usize = 13;
+/// The parent of a root.
+pub const NONE: u32 = u32::MAX;
+/// Flag: the cluster multiplies factors.
+pub const POTENTIAL: u32 = 1;
+/// Flag: marginals are wanted from here or from below, so the second pass sends a message down. A potential that
+/// receives keeps its belief, for factor marginals.
+pub const RECEIVES: u32 = 2;
+/// Tables larger than this many blocks are brought down to a marginal in two steps, the first of which is parallel.
+const TWO_STEPS: usize = 8;
+
+/// A checked junction tree. See the module's text for its words.
+///
+/// Made by `gibbsite::plan` on a desk; a device receives the words with the model.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'p> {
+    words: &'p [u32],
+    clusters: usize,
+    block: usize,
+    messages: usize,
+    belief: usize,
+    separator: usize,
+    temp: usize,
+    index: usize,
+}
+
+/// One cluster of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Cluster<'p> {
+    /// The cluster that receives this one's message.
+    pub parent: Option<usize>,
+    /// Whether it multiplies factors rather than messages.
+    pub potential: bool,
+    /// Whether it gets a message from its parent in the second pass.
+    pub receives: bool,
+    /// Variables in loop order, the last fastest.
+    pub scope: &'p [u32],
+    /// Variables of the message.
+    pub separator: &'p [u32],
+    /// Factors (of a potential) or child clusters (of a clique).
+    pub inputs: &'p [u32],
+    /// Variables whose marginal is read from the belief.
+    pub homes: &'p [u32],
+    /// Variables whose marginal is read from the separator's belief.
+    pub separator_homes: &'p [u32],
+    /// Where the message begins in message memory.
+    pub message_at: usize,
+}
+
+impl<'p> Plan<'p> {
+    /// `u32` entries that [`open`](Self::open) needs to count in.
+    pub const fn open_len(variables: usize, factors: usize) -> usize {
+        2 * variables + factors
+    }
+
+    /// Checks that `words` are a junction tree of `graph`. `memory` is used only during the call.
+    /// [`InferError::Plan`] names the word at which something was wrong.
+    pub fn open<T: Real>(
+        words: &'p [u32],
+        graph: &FactorGraph<'_, T>,
+        memory: &mut [u32],
+    ) -> Result<Self, InferError> {
+        let (n, factors) = (graph.variables(), graph.factors());
+        need(Self::open_len(n, factors), memory.len())?;
+        memory.fill(0);
+        let (seen, rest) = memory.split_at_mut_checked(n).ok_or(InferError::Shape)?;
+        let (homes, used) = rest.split_at_mut_checked(n).ok_or(InferError::Shape)?;
+        let [magic, variables, plan_factors, clusters, block, _] =
+            *words.first_chunk::<HEADER>().ok_or(InferError::Plan(0))?;
+        let fits = magic == MAGIC && variables as usize == n && plan_factors as usize == factors && block > 0;
+        let records_end = (clusters as usize).checked_mul(RECORD).and_then(|r| r.checked_add(HEADER));
+        if !fits || records_end.is_none_or(|end| end > words.len()) {
+            return Err(InferError::Plan(0));
+        }
+        let mut plan = Plan {
+            words,
+            clusters: clusters as usize,
+            block: block as usize,
+            messages: 0,
+            belief: 0,
+            separator: 0,
+            temp: 0,
+            index: 0,
+        };
+        let mut edges = 0usize;
+        let mut inputs = 0usize;
+        for c in 0..plan.clusters {
+            let bad = InferError::Plan((HEADER + c * RECORD) as u32);
+            let cluster = plan.record(c).ok_or(bad)?;
+            plan.check(graph, c, &cluster, used).ok_or(bad)?;
+            edges += usize::from(cluster.parent.is_some());
+            if !cluster.potential {
+                inputs += cluster.inputs.len();
+            }
+            for &v in cluster.scope {
+                *seen.get_mut(v as usize).ok_or(bad)? += 1;
+            }
+            if cluster.parent.is_some() {
+                for &v in cluster.separator {
+                    // Never below 0: the separator lies in the scope that was just counted.
+                    *seen.get_mut(v as usize).ok_or(bad)? -= 1;
+                }
+            }
+            for &v in cluster.homes.iter().chain(cluster.separator_homes) {
+                *homes.get_mut(v as usize).ok_or(bad)? += 1;
+            }
+        }
+        let end = InferError::Plan(words.len() as u32);
+        let connected = seen.iter().zip(homes.iter()).all(|(&s, &h)| s == h && s <= 1);
+        let complete = graph
+            .factor_ids()
+            .zip(used.iter())
+            .all(|(k, &used)| used == u32::from(!graph.scope(k).is_empty()));
+        if connected && complete && edges == inputs { Ok(plan) } else { Err(end) }
+    }
+
+    /// Checks one cluster by itself and against its neighbours, and adds its needs to the plan's.
+    fn check<T: Real>(
+        &mut self,
+        graph: &FactorGraph<'_, T>,
+        c: usize,
+        cluster: &Cluster<'p>,
+        used: &mut [u32],
+    ) -> Option<()> {
+        let cards = graph.cards();
+        let distinct =
+            |list: &[u32]| list.iter().enumerate().all(|(i, v)| !list.iter().take(i).any(|u| u == v));
+        let within = |list: &[u32], other: &[u32]| list.iter().all(|v| other.contains(v));
+        let Cluster { scope, separator, inputs, .. } = *cluster;
+        let sound = scope.len() <= MAX_SCOPE
+            && separator.len() <= MAX_SCOPE
+            && distinct(scope)
+            && distinct(separator)
+            && within(separator, scope)
+            && within(cluster.homes, scope)
+            && within(cluster.separator_homes, separator)
+            && (cluster.receives || cluster.separator_homes.is_empty())
+            && (cluster.receives || cluster.parent.is_none() || cluster.homes.is_empty())
+            && cluster.message_at == self.messages;
+        if !sound {
+            return None;
+        }
+        let size = size_of_scope(scope, cards)?;
+        let message = size_of_scope(separator, cards)?;
+        self.messages = self.messages.checked_add(message)?;
+        if self.messages > u32::MAX as usize {
+            return None;
+        }
+        if let Some(parent) = cluster.parent {
+            let above = self.record(parent)?;
+            if parent <= c || above.potential || !within(separator, above.scope) {
+                return None;
+            }
+        }
+        if cluster.potential {
+            if scope != separator || cluster.parent.is_none() || !cluster.homes.is_empty() {
+                return None;
+            }
+            for &k in inputs {
+                *used.get_mut(k as usize)? += 1;
+                if !within(graph.scope(FactorId(k)), scope) {
+                    return None;
+                }
+            }
+        } else {
+            let ascending = inputs.iter().zip(inputs.iter().skip(1)).all(|(a, b)| a < b);
+            if inputs.is_empty() || inputs.len() > MAX_INPUTS || !ascending {
+                return None;
+            }
+            for &child in inputs {
+                let below = self.record(child as usize)?;
+                let reached = cluster.receives || cluster.parent.is_none() || !below.receives;
+                if below.parent != Some(c) || child as usize >= c || !reached {
+                    return None;
+                }
+            }
+            self.belief = self.belief.max(size);
+            self.index = self.index.max(Loops::len(scope.len(), inputs.len() + 2));
+            self.room_for(scope, size, cards, cluster.homes, 0)?;
+        }
+        if cluster.receives {
+            self.separator = self.separator.max(message);
+            self.room_for(separator, message, cards, cluster.separator_homes, message)?;
+        }
+        Some(())
+    }
+
+    /// Memory for block work on a table and for reading marginals off it.
+    fn room_for(
+        &mut self,
+        scope: &[u32],
+        size: usize,
+        cards: &[u32],
+        homes: &[u32],
+        beside: usize,
+    ) -> Option<()> {
+        let block = self.block_of(scope, cards);
+        let inner = size_of_scope(scope.get(scope.len() - block..)?, cards)?;
+        self.temp = self.temp.max(inner);
+        self.index = self.index.max(Loops::len(scope.len(), 2));
+        let (group, group_size) = self.group(scope, cards, homes);
+        let largest = homes.iter().filter_map(|&v| cards.get(v as usize)).max().map_or(0, |&c| c as usize);
+        let needed = if self.two_steps(size, inner) && !homes.is_empty() { group_size } else { 0 };
+        let inner_group = size_of_scope(group.get(group.len() - self.block_of(&group, cards)..)?, cards)?;
+        self.temp = self.temp.max(inner_group);
+        self.separator = self.separator.max(beside.checked_add(needed)?.checked_add(largest)?);
+        Some(())
+    }
+
+    pub(super) fn two_steps(&self, size: usize, block: usize) -> bool {
+        size / TWO_STEPS >= block
+    }
+
+    /// The table through which marginals of `homes` are read off a large table: all variables
+    /// outside the block, then those of `homes` inside it.
+    pub(super) fn group(
+        &self,
+        scope: &[u32],
+        cards: &[u32],
+        homes: &[u32],
+    ) -> (heapless::Vec<u32, MAX_SCOPE>, usize) {
+        let outer = scope.len() - self.block_of(scope, cards);
+        let mut group = heapless::Vec::new();
+        let inside = scope.iter().skip(outer).filter(|v| homes.contains(v));
+        for &v in scope.iter().take(outer).chain(inside) {
+            // Cannot overflow: the group is a part of a scope that fits.
+            let _ = group.push(v);
+        }
+        let size = size_of_scope(&group, cards).unwrap_or(usize::MAX);
+        (group, size)
+    }
+
+    /// How many of the last variables of a table make the block: as many as fit, but at least one.
+    pub(super) fn block_of(&self, scope: &[u32], cards: &[u32]) -> usize {
+        let (mut size, mut count) = (1usize, 0);
+        for &v in scope.iter().rev() {
+            size = size.saturating_mul(cards.get(v as usize).map_or(1, |&c| c as usize));
+            if size > self.block && count > 0 {
+                break;
+            }
+            count += 1;
+        }
+        count
+    }
+
+    fn record(&self, c: usize) -> Option<Cluster<'p>> {
+        if c >= self.clusters {
+            return None;
+        }
+        let from = HEADER + c * RECORD;
+        let record: &[u32; RECORD] = self.words.get(from..)?.first_chunk()?;
+        let [parent, flags, s0, s1, m0, m1, i0, i1, h0, h1, g0, g1, message_at] = *record;
+        let list = |at: u32, len: u32| {
+            let (at, len) = (at as usize, len as usize);
+            self.words.get(at..at.checked_add(len)?)
+        };
+        if flags & !(POTENTIAL | RECEIVES) != 0 {
+            return None;
+        }
+        Some(Cluster {
+            parent: (parent != NONE).then_some(parent as usize),
+            potential: flags & POTENTIAL != 0,
+            receives: flags & RECEIVES != 0 && parent != NONE,
+            scope: list(s0, s1)?,
+            separator: list(m0, m1)?,
+            inputs: list(i0, i1)?,
+            homes: list(h0, h1)?,
+            separator_homes: list(g0, g1)?,
+            message_at: message_at as usize,
+        })
+    }
+
+    /// How many clusters there are.
+    pub fn clusters(&self) -> usize {
+        self.clusters
+    }
+
+    /// A cluster; an empty one if there is no such number.
+    pub fn cluster(&self, c: usize) -> Cluster<'p> {
+        self.record(c).unwrap_or(Cluster {
+            parent: None,
+            potential: true,
+            receives: false,
+            scope: &[],
+            separator: &[],
+            inputs: &[],
+            homes: &[],
+            separator_homes: &[],
+            message_at: 0,
+        })
+    }
+
+    /// Entries of message memory.
+    pub fn messages_len(&self) -> usize {
+        self.messages
+    }
+
+    /// Entries of belief memory: the largest clique. Needed only for marginals.
+    pub fn belief_len(&self) -> usize {
+        self.belief
+    }
+
+    /// Entries of separator memory. Needed only for marginals.
+    pub fn separator_len(&self) -> usize {
+        self.separator
+    }
+
+    /// Entries of temporary memory for [`Sequential`](super::contract::Sequential).
+    pub fn temp_len(&self) -> usize {
+        self.temp
+    }
+
+    /// `u32` entries of index memory.
+    pub fn index_len(&self) -> usize {
+        self.index
+    }
+}
