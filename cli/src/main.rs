@@ -1,2 +1,36 @@
-//! placeholder
-fn main(){}
+//! The `gibbsite` command. Arguments as typed ([`args`]) become a checked configuration
+//! ([`config`]), which a command ([`cmd`]) runs. Exit codes: 0 done, 1 the input is at fault, 2 wrong
+//! usage, 3 stopped before the tolerance was met.
+
+mod args;
+mod cmd;
+mod config;
+mod output;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// How a command ended, if it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// The result was written, but an iteration stopped before its tolerance was met.
+    Unconverged,
+}
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let result = match args.command {
+        args::Command::Infer(typed) => config::Infer::check(typed).and_then(|c| cmd::infer::run(&c)),
+        args::Command::Inspect(typed) => config::Inspect::check(typed).and_then(|c| cmd::inspect::run(&c)),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Unconverged) => ExitCode::from(3),
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(1)
+        }
+    }
+}

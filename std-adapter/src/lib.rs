@@ -1,4 +1,8 @@
-//! (being written)
+//! gibbsite on a desk: conditional random fields and Markov networks over the kernels of [`gibbsite_core`].
+//!
+//! Data flows one way: files ([`data`]) to networks, networks to plans ([`plan`]), plans and core's engines to
+//! answers ([`infer`]). Parallelism ([`par`]) is a parameter and never changes a result.
+
 pub mod data;
 pub mod infer;
 pub mod par;

@@ -1,20 +1,431 @@
-//! (being written)
+//! Queries on a network: partition function, marginals, most probable assignment.
+//!
+//! [`infer`] conditions on the evidence, looks at what is left and runs an engine of
+//! [`gibbsite_core::infer`]: exactly where that fits in memory, approximately and marked as such otherwise.
+
+mod approximate;
+mod brute;
+mod forest;
 mod junction;
 mod parts;
 
-/// temp
-pub fn bench(network: &crate::data::network::Network, par: crate::par::Par) {
-    let t = std::time::Instant::now();
-    par.run(|par| {
-        let parts = parts::split(network);
-        let forest = junction::prepare(&parts, &Default::default(), par).unwrap();
-        let t1 = t.elapsed();
-        let z = forest.log_z(&parts, par);
-        let t2 = t.elapsed();
-        let (z2, _m) = forest.marginals(&parts, par).unwrap();
-        let t3 = t.elapsed();
-        let i = forest.info;
-        println!("plan {:.1} ms, up {:.1} ms, mar {:.1} ms | width {} largest 2^{:.1} cost 2^{:.1} mem {:.1} MiB/{:.1} | log10 Z {} {}",
-            t1.as_secs_f64()*1e3, (t2-t1).as_secs_f64()*1e3, (t3-t2).as_secs_f64()*1e3, i.treewidth, i.largest_table.log2(), i.cost.log2(), i.mebibytes(false), i.mebibytes(true), z.unwrap()/10f64.ln(), z2/10f64.ln());
+use crate::data::network::{Evidence, EvidenceError, Network, Reduced};
+use crate::par::Par;
+use crate::plan::{PlanError, PlanInfo, PlanParams};
+use gibbsite_core::error::{GraphError, InferError};
+use std::fmt;
+use std::time::Instant;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// The partition function: `log Z`, the logarithm of the probability of evidence in a Bayesian network.
+    Partition,
+    /// The marginal of every variable, and `log Z`.
+    Marginals,
+    /// A most probable assignment.
+    Map,
+}
+
+/// How it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Exact if that fits in memory, else belief propagation.
+    Auto,
+    /// Sum- and max-product on a factor graph without cycles. Exact.
+    Tree,
+    /// Junction tree. Exact.
+    Junction,
+    /// Loopy belief propagation.
+    Bp,
+    /// Tree-reweighted belief propagation: its `log Z` is an upper bound.
+    Trw,
+    /// Gibbs sampling.
+    Gibbs,
+    /// Enumeration of all configurations. Exact.
+    Brute,
+}
+
+impl Method {
+    /// The name used on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Tree => "tree",
+            Self::Junction => "junction",
+            Self::Bp => "bp",
+            Self::Trw => "trw",
+            Self::Gibbs => "gibbs",
+            Self::Brute => "brute",
+        }
+    }
+}
+
+/// Settings of a query.
+#[derive(Clone, Copy, Debug)]
+pub struct InferParams {
+    /// What is asked.
+    pub task: Task,
+    /// How it is answered.
+    pub method: Method,
+    /// Mebibytes that the tables of exact inference may take.
+    pub max_table_mib: f64,
+    /// Threads.
+    pub par: Par,
+    /// Seed of planning and sampling.
+    pub seed: u64,
+    /// Most iterations of belief propagation.
+    pub max_iterations: u32,
+    /// Largest change of a message at which belief propagation has converged.
+    pub tolerance: f64,
+    /// Share of the old message in a new one.
+    pub damping: f64,
+    /// Sweeps of the sampler that are averaged, after a tenth as many of burn-in.
+    pub sweeps: u32,
+}
+
+impl InferParams {
+    /// The defaults: automatic method, 4 GiB, all cores.
+    pub fn new(task: Task) -> Self {
+        Self {
+            task,
+            method: Method::Auto,
+            max_table_mib: 4096.0,
+            par: Par::all(),
+            seed: 0,
+            max_iterations: 1000,
+            tolerance: 1e-8,
+            damping: 0.5,
+            sweeps: 10_000,
+        }
+    }
+}
+
+/// The answer to a query, and how it came about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What was asked.
+    pub task: Task,
+    /// The method that was used; never [`Method::Auto`].
+    pub method: Method,
+    /// Whether the answer is exact up to rounding.
+    pub exact: bool,
+    /// Whether an iterative method reached its tolerance; exact methods always do.
+    pub converged: bool,
+    /// `log Z` (natural logarithm), or its estimate.
+    pub log_z: Option<f64>,
+    /// Marginals, variable after variable.
+    pub marginals: Option<Vec<f64>>,
+    /// The assignment.
+    pub assignment: Option<Vec<u32>>,
+    /// `Σ log ψ` at the assignment.
+    pub log_potential: Option<f64>,
+    /// Upper bound on the treewidth after evidence, where a junction tree was planned.
+    pub treewidth: Option<usize>,
+    /// What a person should know about the answer.
+    pub notes: Vec<String>,
+    /// Seconds from the checked network to the answer, planning included.
+    pub seconds: f64,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The evidence does not fit the network.
+    Evidence(EvidenceError),
+    /// The evidence has probability zero, or the network allows no configuration.
+    ZeroProbability,
+    /// Exact inference does not fit in memory.
+    TooWide {
+        /// What was found about the best junction tree, if one could be planned.
+        info: Option<PlanInfo>,
+        /// Binary digits of the largest table.
+        bits: f64,
+        /// The limit in mebibytes.
+        limit: f64,
+    },
+    /// Enumeration would visit more configurations than is sensible.
+    TooManyConfigurations {
+        /// Logarithm to base 2 of their number.
+        bits: f64,
+    },
+    /// The marginals alone would not fit in memory.
+    TooManyLabels {
+        /// Sum of all arities.
+        labels: u64,
+        /// The limit in mebibytes.
+        limit: f64,
+    },
+    /// The method cannot do this.
+    Unsuitable(&'static str),
+    /// The sampler found no configuration of positive probability to start from.
+    NoStart,
+    /// An engine failed in a way that is not the user's fault.
+    Engine(InferError),
+    /// The network's arrays do not fit together.
+    Graph(GraphError),
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Evidence(e) => write!(f, "{e}"),
+            Self::ZeroProbability => write!(
+                f,
+                "the evidence has probability zero (log Z = -inf): marginals and the best assignment are undefined"
+            ),
+            Self::TooWide { info, bits, limit } => {
+                write!(f, "exact inference does not fit: the largest table would have 2^{bits:.1} entries")?;
+                if let Some(info) = info {
+                    let mib = info.mebibytes(true);
+                    write!(f, " (treewidth at most {}, {mib:.0} MiB in all)", info.treewidth)?;
+                }
+                write!(
+                    f,
+                    ", but --max-table-mib is {limit}; raise it, or use --method bp, trw or gibbs for an approximation"
+                )
+            }
+            Self::TooManyConfigurations { bits } => write!(
+                f,
+                "--method brute would enumerate 2^{bits:.1} configurations (at most 2^{} are allowed); use --method junction",
+                brute::MAX_BITS
+            ),
+            Self::TooManyLabels { labels, limit } => write!(
+                f,
+                "the variables have {labels} labels in all, which does not fit --max-table-mib {limit}; raise it"
+            ),
+            Self::Unsuitable(why) => write!(f, "{why}"),
+            Self::NoStart => write!(
+                f,
+                "the sampler found no configuration of positive probability to start from; use --method junction or bp"
+            ),
+            Self::Engine(e) => write!(f, "{e}"),
+            Self::Graph(e) => write!(f, "{e}"),
+        }
+    }
+}
+
+impl std::error::Error for QueryError {}
+
+impl From<InferError> for QueryError {
+    fn from(error: InferError) -> Self {
+        match error {
+            InferError::ZeroProbability => Self::ZeroProbability,
+            other => Self::Engine(other),
+        }
+    }
+}
+
+impl From<GraphError> for QueryError {
+    fn from(error: GraphError) -> Self {
+        Self::Graph(error)
+    }
+}
+
+impl From<EvidenceError> for QueryError {
+    fn from(error: EvidenceError) -> Self {
+        Self::Evidence(error)
+    }
+}
+
+/// What an engine found on the reduced network.
+#[derive(Debug)]
+struct Found {
+    method: Method,
+    exact: bool,
+    converged: bool,
+    log_z: Option<f64>,
+    marginals: Option<Vec<f64>>,
+    assignment: Option<Vec<u32>>,
+    treewidth: Option<usize>,
+    notes: Vec<String>,
+}
+
+impl Found {
+    fn exact(method: Method) -> Self {
+        Self {
+            method,
+            exact: true,
+            converged: true,
+            log_z: None,
+            marginals: None,
+            assignment: None,
+            treewidth: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Answers a query. Evidence is reduced away first, connected components are planned and run by
+/// themselves.
+///
+/// ```
+/// use gibbsite::data::network::{Evidence, Network};
+/// use gibbsite::infer::{InferParams, Task, infer};
+/// let mut net = Network::with_cards([2, 2])?;
+/// net.push_factor(&[0, 1], [3f64.ln(), 0.0, 0.0, 3f64.ln()])?;
+/// let seen = Evidence::from_pairs([(0, 1)])?;
+/// let answer = infer(&net, &seen, &InferParams::new(Task::Marginals))?;
+/// assert!(answer.exact);
+/// assert!((answer.marginals.unwrap()[3] - 0.75).abs() < 1e-12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn infer(network: &Network, evidence: &Evidence, params: &InferParams) -> Result<Answer, QueryError> {
+    let start = Instant::now();
+    let reduced = network.reduce(evidence)?;
+    if reduced.constant == f64::NEG_INFINITY {
+        return Err(QueryError::ZeroProbability);
+    }
+    let labels: u64 = network.cards().iter().map(|&c| u64::from(c)).sum();
+    if labels as f64 * 8.0 / f64::from(1 << 20) > params.max_table_mib {
+        return Err(QueryError::TooManyLabels { labels, limit: params.max_table_mib });
+    }
+    let found = params.par.run(|par| choose(&reduced.network, &InferParams { par, ..*params }))?;
+    answer(network, &reduced, params.task, found, start)
+}
+
+/// Back from the reduced network to the one that was asked about.
+fn answer(
+    network: &Network,
+    reduced: &Reduced,
+    task: Task,
+    found: Found,
+    start: Instant,
+) -> Result<Answer, QueryError> {
+    let lost = QueryError::Engine(InferError::Shape);
+    let expand_marginals = |m: Vec<f64>| reduced.expand_marginals(&m).ok_or(lost.clone());
+    let expand_labels = |l: Vec<u32>| reduced.expand_assignment(&l).ok_or(lost.clone());
+    let assignment = found.assignment.map(expand_labels).transpose()?;
+    let log_potential = assignment.as_ref().and_then(|labels| network.log_potential(labels));
+    Ok(Answer {
+        task,
+        method: found.method,
+        exact: found.exact,
+        converged: found.converged,
+        log_z: found.log_z.map(|z| z + reduced.constant),
+        marginals: found.marginals.map(expand_marginals).transpose()?,
+        assignment,
+        log_potential,
+        treewidth: found.treewidth,
+        notes: found.notes,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+fn choose(network: &Network, params: &InferParams) -> Result<Found, QueryError> {
+    match params.method {
+        Method::Tree => forest::run(network, params.task)?
+            .ok_or(QueryError::Unsuitable("--method tree needs a factor graph without cycles; use auto")),
+        Method::Junction => by_junction(network, params),
+        Method::Bp => approximate::belief_propagation(network, params),
+        Method::Trw => approximate::tree_reweighted(network, params),
+        Method::Gibbs => approximate::gibbs(network, params),
+        Method::Brute => brute::run(network, params.task),
+        Method::Auto => {
+            if let Some(found) = forest::run(network, params.task)? {
+                return Ok(found);
+            }
+            match by_junction(network, params) {
+                Err(wide @ QueryError::TooWide { .. }) => {
+                    let mut found = approximate::belief_propagation(network, params)?;
+                    found.notes.insert(0, format!("{wide}. Fell back to belief propagation: the answer is approximate"));
+                    Ok(found)
+                }
+                other => other,
+            }
+        }
+    }
+}
+
+fn plan_params(seed: u64) -> PlanParams {
+    let mut params = PlanParams::default();
+    params.order.seed = seed;
+    params
+}
+
+fn by_junction(network: &Network, params: &InferParams) -> Result<Found, QueryError> {
+    let limit = params.max_table_mib;
+    let parts = parts::split(network);
+    let forest = junction::prepare(&parts, &plan_params(params.seed), params.par).map_err(|e| match e {
+        PlanError::TooWide { bits } => QueryError::TooWide { info: None, bits, limit },
+        PlanError::TooLarge { info } => {
+            QueryError::TooWide { info: Some(info), bits: info.largest_table.log2(), limit }
+        }
+    })?;
+    let info = forest.info;
+    if info.mebibytes(params.task == Task::Marginals) > limit {
+        return Err(QueryError::TooWide { info: Some(info), bits: info.largest_table.log2(), limit });
+    }
+    let mut found = Found { treewidth: Some(info.treewidth), ..Found::exact(Method::Junction) };
+    match params.task {
+        Task::Partition => found.log_z = Some(forest.log_z(&parts, params.par)?),
+        Task::Marginals => {
+            let (log_z, each) = forest.marginals(&parts, params.par)?;
+            found.log_z = Some(log_z);
+            found.marginals = Some(parts::gather_marginals(network, &parts, &each));
+        }
+        Task::Map => {
+            let each = forest.assignment(&parts, params.par)?;
+            found.assignment = Some(parts::gather_labels(network, &parts, &each));
+        }
+    }
+    Ok(found)
+}
+
+/// What `inspect` tells about a network: how exact inference would go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prospect {
+    /// Variables left after evidence and variables of arity 1 are gone.
+    pub variables: usize,
+    /// Factors left.
+    pub factors: usize,
+    /// Connected components among them.
+    pub components: usize,
+    /// Whether the factor graph has no cycle.
+    pub forest: bool,
+    /// Sizes of the junction tree, or binary digits of the table at which planning gave up.
+    pub junction: Result<PlanInfo, f64>,
+    /// What [`Method::Auto`] would do.
+    pub suggested: Method,
+}
+
+/// Looks at a network without running inference on it.
+///
+/// ```
+/// use gibbsite::{data::network::{Evidence, Network}, infer::{Method, inspect}, par::Par};
+/// let mut net = Network::with_cards([2, 2])?;
+/// net.push_factor(&[0, 1], [0.0; 4])?;
+/// let prospect = inspect(&net, &Evidence::new(), 4096.0, 0, Par::Seq)?;
+/// assert_eq!(prospect.suggested, Method::Tree);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn inspect(
+    network: &Network,
+    evidence: &Evidence,
+    max_table_mib: f64,
+    seed: u64,
+    par: Par,
+) -> Result<Prospect, QueryError> {
+    let reduced = network.reduce(evidence)?.network;
+    let parts = parts::split(&reduced);
+    let is_forest = forest::is_forest(&reduced)?;
+    let junction = match par.run(|par| junction::prepare(&parts, &plan_params(seed), par)) {
+        Ok(planned) => Ok(planned.info),
+        Err(PlanError::TooLarge { info }) => Ok(info),
+        Err(PlanError::TooWide { bits }) => Err(bits),
+    };
+    let fits = junction.is_ok_and(|info| info.mebibytes(true) <= max_table_mib && info.largest_table < 4e9);
+    Ok(Prospect {
+        variables: reduced.variables(),
+        factors: reduced.factors(),
+        components: parts::components(&reduced),
+        forest: is_forest,
+        junction,
+        suggested: match (is_forest, fits) {
+            (true, _) => Method::Tree,
+            (false, true) => Method::Junction,
+            (false, false) => Method::Bp,
+        },
     })
 }

@@ -16,14 +16,7 @@ const SMALL: usize = 2048;
 /// Cuts a network into parts. Factors without variables stay with the first part.
 pub(super) fn split(network: &Network) -> Vec<Part> {
     let n = network.variables();
-    let mut root: Vec<u32> = (0..n as u32).collect();
-    for k in 0..network.factors() {
-        for pair in network.scope(k).windows(2) {
-            let (a, b) = (find(&mut root, pair[0]), find(&mut root, pair[1]));
-            // The smaller number wins: components are then met in the order of their first variable.
-            root[a.max(b) as usize] = a.min(b);
-        }
-    }
+    let mut root = roots(network);
     let mut size = vec![0usize; n];
     for v in 0..n as u32 {
         size[find(&mut root, v) as usize] += 1;
@@ -74,6 +67,19 @@ pub(super) fn split(network: &Network) -> Vec<Part> {
     out
 }
 
+/// A union-find forest over the variables in which those that share a factor are one tree.
+fn roots(network: &Network) -> Vec<u32> {
+    let mut root: Vec<u32> = (0..network.variables() as u32).collect();
+    for k in 0..network.factors() {
+        for pair in network.scope(k).windows(2) {
+            let (a, b) = (find(&mut root, pair[0]), find(&mut root, pair[1]));
+            // The smaller number wins: components are then met in the order of their first variable.
+            root[a.max(b) as usize] = a.min(b);
+        }
+    }
+    root
+}
+
 fn find(root: &mut [u32], v: u32) -> u32 {
     let mut top = v;
     while root[top as usize] != top {
@@ -84,4 +90,41 @@ fn find(root: &mut [u32], v: u32) -> u32 {
         at = std::mem::replace(&mut root[at as usize], top);
     }
     top
+}
+
+/// How many connected components there are.
+pub(super) fn components(network: &Network) -> usize {
+    let mut root = roots(network);
+    (0..network.variables() as u32).filter(|&v| find(&mut root, v) == v).count()
+}
+
+/// Marginals of the whole network from those of its parts.
+pub(super) fn gather_marginals(network: &Network, parts: &[Part], each: &[Vec<f64>]) -> Vec<f64> {
+    let mut starts = Vec::with_capacity(network.variables());
+    let mut total = 0;
+    for &card in network.cards() {
+        starts.push(total);
+        total += card as usize;
+    }
+    let mut out = vec![0.0; total];
+    for (part, own) in parts.iter().zip(each) {
+        let mut at = 0;
+        for &v in &part.kept {
+            let card = network.cards()[v as usize] as usize;
+            out[starts[v as usize]..][..card].copy_from_slice(&own[at..at + card]);
+            at += card;
+        }
+    }
+    out
+}
+
+/// Labels of the whole network from those of its parts.
+pub(super) fn gather_labels(network: &Network, parts: &[Part], each: &[Vec<u32>]) -> Vec<u32> {
+    let mut out = vec![0; network.variables()];
+    for (part, own) in parts.iter().zip(each) {
+        for (&v, &label) in part.kept.iter().zip(own) {
+            out[v as usize] = label;
+        }
+    }
+    out
 }

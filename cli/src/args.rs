@@ -1,0 +1,138 @@
+//! Arguments as typed.
+
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Learn large conditional random fields on a desk, run them on a microcontroller.
+#[derive(Debug, Parser)]
+#[command(name = "gibbsite", version, propagate_version = true, max_term_width = 110)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Infer(Infer),
+    Inspect(Inspect),
+}
+
+/// Options that every command has.
+#[derive(Debug, Group)]
+pub(crate) struct Common {
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the result to FILE (by way of a temporary file) instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Threads; all cores by default. The result does not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// No warnings and no log lines.
+    #[arg(long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Log lines on standard error.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+/// Answer a query on a factor graph in UAI format: partition function, marginals, best assignment
+///
+/// The model is a Markov or Bayesian network in UAI format; `-` is standard input, `.gz` and `.zst` are read
+/// as they are. Evidence is conditioned on first. The answer is exact whenever the junction tree fits in memory;
+/// otherwise `auto` falls back to belief propagation and says so (and "exact" is false in JSON).
+///
+/// Text output is the UAI result format: `PR` and log10 Z; `MAR` and for each variable its arity and marginals; `MAP` and
+/// the assignment. Exit codes: 0 done; 1 the input is at fault (also evidence of probability zero); 2 wrong usage; 3 an
+/// approximation stopped before it converged (its result is written all the same).
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  gibbsite infer model.uai --task pr
+  gibbsite infer model.uai --evidence model.uai.evid --task mar
+  gibbsite infer model.uai.gz --task map --json
+  gibbsite infer wide.uai --task pr --method trw        # an upper bound")]
+pub(crate) struct Infer {
+    /// The model, `-` for standard input.
+    #[arg(value_name = "MODEL.uai")]
+    pub(crate) model: PathBuf,
+    /// Observed variables: `k v1 x1 v2 x2 …`, or the same after a count of samples (1).
+    #[arg(long, value_name = "FILE.evid")]
+    pub(crate) evidence: Option<PathBuf>,
+    /// What is asked.
+    #[arg(long, value_enum)]
+    pub(crate) task: Task,
+    /// How it is answered.
+    #[arg(long, value_enum, default_value_t = Method::Auto)]
+    pub(crate) method: Method,
+    /// Mebibytes that the tables of exact inference may take.
+    #[arg(long, value_name = "M", default_value_t = 4096.0)]
+    pub(crate) max_table_mib: f64,
+    /// bp, trw: most iterations.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) max_iter: u32,
+    /// bp, trw: converged when no message changes by more than this.
+    #[arg(long, value_name = "T", default_value_t = 1e-8)]
+    pub(crate) tolerance: f64,
+    /// bp, trw: share of the old message in a new one, from 0 to below 1.
+    #[arg(long, value_name = "D", default_value_t = 0.5)]
+    pub(crate) damping: f64,
+    /// gibbs: sweeps that are averaged, after a tenth as many of burn-in.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) sweeps: u32,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Say what a file holds: for UAI models, their size and how inference on them would go
+///
+/// Prints variables, factors, an upper bound on the treewidth, the memory that exact inference takes and the
+/// method that `infer` would choose, without running it.
+#[derive(Debug, Group)]
+pub(crate) struct Inspect {
+    /// The file, `-` for standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Evidence to condition on before looking.
+    #[arg(long, value_name = "FILE.evid")]
+    pub(crate) evidence: Option<PathBuf>,
+    /// Mebibytes that the tables of exact inference may take.
+    #[arg(long, value_name = "M", default_value_t = 4096.0)]
+    pub(crate) max_table_mib: f64,
+    /// With --json: all factors too, with their scopes and log-potentials.
+    #[arg(long, requires = "json")]
+    pub(crate) parameters: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Task {
+    /// The partition function, as log10 Z; for a Bayesian network with evidence, log10 of its probability.
+    Pr,
+    /// Marginals of all variables.
+    Mar,
+    /// A most probable assignment.
+    Map,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Method {
+    /// Exact if it fits in memory, else bp.
+    Auto,
+    /// Exact, by a junction tree.
+    Junction,
+    /// Exact, for factor graphs without cycles; linear time.
+    Tree,
+    /// Loopy belief propagation.
+    Bp,
+    /// Tree-reweighted belief propagation; log Z is an upper bound.
+    Trw,
+    /// Gibbs sampling.
+    Gibbs,
+    /// Exact, by enumerating all configurations.
+    Brute,
+}

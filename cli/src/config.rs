@@ -1,0 +1,136 @@
+//! Arguments, checked: what a command needs, in the library's terms.
+
+use crate::args;
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use gibbsite::infer::{InferParams, Method, Task};
+use gibbsite::par::Par;
+use std::path::PathBuf;
+
+/// Options that every command has.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) json: bool,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) par: Par,
+    pub(crate) seed: u64,
+    pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
+}
+
+impl From<args::Common> for Common {
+    fn from(typed: args::Common) -> Self {
+        Self {
+            json: typed.json,
+            output: typed.output,
+            par: typed.threads.map_or_else(Par::all, |n| Par::threads(n as usize)),
+            seed: typed.seed,
+            quiet: typed.quiet,
+            verbose: typed.verbose,
+        }
+    }
+}
+
+impl Common {
+    /// A line on standard error, unless `--quiet`.
+    pub(crate) fn warn(&self, line: &str) {
+        if !self.quiet {
+            eprintln!("warning: {line}");
+        }
+    }
+
+    /// A line on standard error with `--verbose`.
+    pub(crate) fn log(&self, line: impl FnOnce() -> String) {
+        if self.verbose {
+            eprintln!("{}", line());
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Infer {
+    pub(crate) model: PathBuf,
+    pub(crate) evidence: Option<PathBuf>,
+    pub(crate) params: InferParams,
+    pub(crate) common: Common,
+}
+
+impl Infer {
+    pub(crate) fn check(typed: args::Infer) -> anyhow::Result<Self> {
+        one_stdin(&[Some(&typed.model), typed.evidence.as_ref()]);
+        at_least_0("--max-table-mib", typed.max_table_mib);
+        at_least_0("--tolerance", typed.tolerance);
+        if !(0.0..1.0).contains(&typed.damping) {
+            usage(&format!("--damping must be from 0 to below 1, but is {}", typed.damping));
+        }
+        if typed.sweeps == 0 {
+            usage("--sweeps must be at least 1");
+        }
+        let common = Common::from(typed.common);
+        let task = match typed.task {
+            args::Task::Pr => Task::Partition,
+            args::Task::Mar => Task::Marginals,
+            args::Task::Map => Task::Map,
+        };
+        let params = InferParams {
+            method: match typed.method {
+                args::Method::Auto => Method::Auto,
+                args::Method::Junction => Method::Junction,
+                args::Method::Tree => Method::Tree,
+                args::Method::Bp => Method::Bp,
+                args::Method::Trw => Method::Trw,
+                args::Method::Gibbs => Method::Gibbs,
+                args::Method::Brute => Method::Brute,
+            },
+            max_table_mib: typed.max_table_mib,
+            par: common.par,
+            seed: common.seed,
+            max_iterations: typed.max_iter,
+            tolerance: typed.tolerance,
+            damping: typed.damping,
+            sweeps: typed.sweeps,
+            ..InferParams::new(task)
+        };
+        Ok(Self { model: typed.model, evidence: typed.evidence, params, common })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Inspect {
+    pub(crate) file: PathBuf,
+    pub(crate) evidence: Option<PathBuf>,
+    pub(crate) max_table_mib: f64,
+    pub(crate) parameters: bool,
+    pub(crate) common: Common,
+}
+
+impl Inspect {
+    pub(crate) fn check(typed: args::Inspect) -> anyhow::Result<Self> {
+        one_stdin(&[Some(&typed.file), typed.evidence.as_ref()]);
+        at_least_0("--max-table-mib", typed.max_table_mib);
+        Ok(Self {
+            file: typed.file,
+            evidence: typed.evidence,
+            max_table_mib: typed.max_table_mib,
+            parameters: typed.parameters,
+            common: typed.common.into(),
+        })
+    }
+}
+
+fn one_stdin(files: &[Option<&PathBuf>]) {
+    if files.iter().filter(|f| f.is_some_and(|f| f.as_os_str() == "-")).count() > 1 {
+        usage("only one file can be `-` (standard input)");
+    }
+}
+
+fn at_least_0(name: &str, value: f64) {
+    if !(value >= 0.0 && value.is_finite()) {
+        usage(&format!("{name} must be a finite number of at least 0, but is {value}"));
+    }
+}
+
+/// Says what is wrong with the arguments and ends with exit code 2, as clap does for what it finds itself.
+fn usage(message: &str) -> ! {
+    args::Args::command().error(ErrorKind::ValueValidation, message).exit()
+}
