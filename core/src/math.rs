@@ -7,7 +7,16 @@ use num_traits::{NumAssign, NumCast};
 
 /// A floating-point scalar: `f32` or `f64`.
 pub trait Real:
-    NumAssign + NumCast + PartialOrd + Copy + Default + core::ops::Neg<Output = Self> + core::fmt::Debug + Send + Sync + 'static
+    NumAssign
+    + NumCast
+    + PartialOrd
+    + Copy
+    + Default
+    + core::ops::Neg<Output = Self>
+    + core::fmt::Debug
+    + Send
+    + Sync
+    + 'static
 {
     /// `-inf`, the log-potential of a forbidden configuration.
     const NEG_INFINITY: Self;

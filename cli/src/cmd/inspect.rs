@@ -67,7 +67,9 @@ fn as_text(model: &Model, observed: usize, prospect: &Prospect) -> String {
                 format!("{:.1} MiB (pr, map), {:.1} MiB (mar)", info.mebibytes(false), info.mebibytes(true)),
             );
         }
-        Err(bits) => line("treewidth", format!("too large: every order tried needs a table of 2^{bits:.0} entries")),
+        Err(bits) => {
+            line("treewidth", format!("too large: every order tried needs a table of 2^{bits:.0} entries"))
+        }
     }
     line("suggested method", prospect.suggested.name().into());
     text

@@ -24,6 +24,8 @@ const OPERANDS: usize = MAX_INPUTS + 2;
 pub(crate) trait Semiring<T: Real>: Copy + Send + Sync {
     /// Neutral element of `plus`, annihilator of `times`.
     fn zero(self) -> T;
+    /// Neutral element of `times`.
+    fn one(self) -> T;
     fn times(self, a: T, b: T) -> T;
     fn plus(self, a: T, b: T) -> T;
 }
@@ -44,6 +46,10 @@ impl<T: Real> Semiring<T> for Linear {
         T::zero()
     }
     #[inline(always)]
+    fn one(self) -> T {
+        T::one()
+    }
+    #[inline(always)]
     fn times(self, a: T, b: T) -> T {
         a * b
     }
@@ -59,6 +65,10 @@ impl<T: Real> Semiring<T> for MaxPlus {
         T::NEG_INFINITY
     }
     #[inline(always)]
+    fn one(self) -> T {
+        T::zero()
+    }
+    #[inline(always)]
     fn times(self, a: T, b: T) -> T {
         a + b
     }
@@ -72,6 +82,10 @@ impl<T: Real> Semiring<T> for LogSum {
     #[inline(always)]
     fn zero(self) -> T {
         T::NEG_INFINITY
+    }
+    #[inline(always)]
+    fn one(self) -> T {
+        T::zero()
     }
     #[inline(always)]
     fn times(self, a: T, b: T) -> T {
@@ -109,19 +123,26 @@ impl<T: Real> Span<T> {
     /// Measures a table.
     #[inline(always)]
     pub(crate) fn of(values: &[T], zero: T) -> Self {
-        let mut lanes = [Self::empty(); 8];
+        let mut high = [T::NEG_INFINITY; 8];
+        let mut low = [T::INFINITY; 8];
         let (chunks, tail) = values.as_chunks::<8>();
         for chunk in chunks {
-            for (lane, &v) in lanes.iter_mut().zip(chunk) {
-                lane.high = lane.high.larger(v);
-                lane.low = lane.low.smaller(if v > zero { v } else { T::INFINITY });
+            for (h, &v) in high.iter_mut().zip(chunk) {
+                *h = if *h < v { v } else { *h };
+            }
+            for (l, &v) in low.iter_mut().zip(chunk) {
+                let v = if zero < v { v } else { T::INFINITY };
+                *l = if v < *l { v } else { *l };
             }
         }
-        for (lane, &v) in lanes.iter_mut().zip(tail) {
-            lane.high = lane.high.larger(v);
-            lane.low = lane.low.smaller(if v > zero { v } else { T::INFINITY });
+        let mut span = Self::empty();
+        for (&high, &low) in high.iter().zip(&low) {
+            span = span.join(Self { high, low });
         }
-        lanes.into_iter().fold(Self::empty(), Self::join)
+        for &v in tail {
+            span = span.join(Self { high: v, low: if zero < v { v } else { T::INFINITY } });
+        }
+        span
     }
 }
 
@@ -284,16 +305,18 @@ fn stride_in(scope: &[u32], cards: &[u32], v: u32) -> Option<u32> {
 /// Configurations that make a chunk worth a thread's attention.
 const CHUNK_WORK: usize = 1 << 15;
 
-/// Runs a contraction through `fork`: `out` and each input must have the sizes of their scopes.
+/// Runs a contraction through `fork`: `out` and each input must have the sizes of their scopes. The span of the result
+/// is only `measured` where somebody wants it.
 pub(crate) fn contract<T: Real, S: Semiring<T>>(
     loops: &Loops<'_>,
     semiring: S,
     inputs: &[&[T]],
     out: &mut [T],
     fork: &mut impl Fork<T>,
+    measured: bool,
 ) -> Result<Span<T>, InferError> {
     let per_chunk = loops.segments_per_chunk(CHUNK_WORK);
-    let job = Contract { loops: *loops, semiring, inputs, per_chunk };
+    let job = Contract { loops: *loops, semiring, inputs, per_chunk, measured };
     fork.run(out, per_chunk.saturating_mul(loops.segment), &job)
 }
 
@@ -302,6 +325,18 @@ struct Contract<'a, T, S> {
     semiring: S,
     inputs: &'a [&'a [T]],
     per_chunk: usize,
+    measured: bool,
+}
+
+/// How an input lies under the block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    /// One entry under the whole block.
+    Held,
+    /// Entry by entry.
+    Whole,
+    /// Anything else: needs its pattern.
+    Ragged,
 }
 
 impl<T: Real, S: Semiring<T>> Job<T> for Contract<'_, T, S> {
@@ -328,7 +363,16 @@ impl<T: Real, S: Semiring<T>> Job<T> for Contract<'_, T, S> {
             words = tail;
         }
         let [out_pattern, in_patterns @ ..] = &patterns;
-        let whole = |p: &[Axis]| p.is_empty() || matches!(p, [[_, 1]]);
+        let whole = |p: &[Axis]| block == 1 || matches!(p, [[_, 1]]);
+        let mut lies = [Lie::Ragged; OPERANDS];
+        for (lie, pattern) in lies.iter_mut().zip(in_patterns) {
+            *lie = match pattern {
+                p if whole(p) => Lie::Whole,
+                [] | [[_, 0]] => Lie::Held,
+                _ => Lie::Ragged,
+            };
+        }
+        let ragged = lies.iter().zip(self.inputs).any(|(&lie, _)| lie == Lie::Ragged);
         // The output's segment is exactly the block: products can be added to it without a pattern.
         let direct = segment == block && whole(out_pattern);
 
@@ -341,20 +385,45 @@ impl<T: Real, S: Semiring<T>> Job<T> for Contract<'_, T, S> {
             }
             inner_at.offsets = at.offsets;
             for round in 0..rest {
-                let target = if direct && round == 0 { &mut *part } else { &mut *temp };
-                let tables = self.inputs.iter().zip(in_patterns);
-                for (k, ((input, pattern), &offset)) in tables.zip(inner_at.inputs()).enumerate() {
+                // One factor for the whole block, and tables that lie under it entry by entry.
+                let mut held = None;
+                let mut tables = [&[] as &[T]; OPERANDS];
+                let mut slots = tables.iter_mut();
+                let mut count = 0usize;
+                for ((input, &lie), &offset) in self.inputs.iter().zip(&lies).zip(inner_at.inputs()) {
                     let from = input.get(offset..).unwrap_or(&[]);
-                    if k == 0 {
-                        stride::spread(pattern, target, from, |b, s| *b = s);
-                    } else {
-                        stride::spread(pattern, target, from, |b, s| *b = semiring.times(*b, s));
+                    match (lie, from.first()) {
+                        (Lie::Held, Some(&s)) => held = Some(held.map_or(s, |h| semiring.times(h, s))),
+                        (Lie::Whole, _) => {
+                            if let Some(slot) = slots.next() {
+                                *slot = from;
+                                count += 1;
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+                let add = direct && round > 0 && !ragged && count <= 2;
+                let target = if direct && (round == 0 || add) { &mut *part } else { &mut *temp };
+                let tables = tables.get(..count).unwrap_or(&[]);
+                if add {
+                    multiply(semiring, held, tables, target, |t, p| semiring.plus(t, p));
+                } else {
+                    multiply(semiring, held, tables, target, |_, p| p);
+                }
+                if ragged {
+                    let inputs = self.inputs.iter().zip(in_patterns).zip(&lies);
+                    for (((input, pattern), &lie), &offset) in inputs.zip(inner_at.inputs()) {
+                        if lie == Lie::Ragged {
+                            let from = input.get(offset..).unwrap_or(&[]);
+                            stride::spread(pattern, target, from, |b, s| *b = semiring.times(*b, s));
+                        }
                     }
                 }
                 if !direct {
                     let into = part.get_mut(inner_at.output() - at.output()..).unwrap_or(&mut []);
                     stride::fold(out_pattern, temp, into, |s, b| semiring.plus(s, b));
-                } else if round > 0 {
+                } else if round > 0 && !add {
                     for (s, &b) in part.iter_mut().zip(temp.iter()) {
                         *s = semiring.plus(*s, b);
                     }
@@ -363,7 +432,58 @@ impl<T: Real, S: Semiring<T>> Job<T> for Contract<'_, T, S> {
             }
             at.step(lead_axes, width);
         }
-        Span::of(chunk, zero)
+        if self.measured { Span::of(chunk, zero) } else { Span::empty() }
+    }
+}
+
+/// `target = put(target, held ⊗ Π tables)`, entry by entry, in one pass for up to two tables.
+#[inline(always)]
+fn multiply<T: Real, S: Semiring<T>>(
+    semiring: S,
+    held: Option<T>,
+    tables: &[&[T]],
+    target: &mut [T],
+    put: impl Fn(T, T) -> T,
+) {
+    match (held, tables) {
+        (_, []) => {
+            let product = held.unwrap_or(semiring.one());
+            for t in target {
+                *t = put(*t, product);
+            }
+        }
+        (None, [a]) => {
+            for (t, &a) in target.iter_mut().zip(*a) {
+                *t = put(*t, a);
+            }
+        }
+        (Some(h), [a]) => {
+            for (t, &a) in target.iter_mut().zip(*a) {
+                *t = put(*t, semiring.times(h, a));
+            }
+        }
+        (None, [a, b]) => {
+            for ((t, &a), &b) in target.iter_mut().zip(*a).zip(*b) {
+                *t = put(*t, semiring.times(a, b));
+            }
+        }
+        (Some(h), [a, b]) => {
+            for ((t, &a), &b) in target.iter_mut().zip(*a).zip(*b) {
+                *t = put(*t, semiring.times(semiring.times(h, a), b));
+            }
+        }
+        (_, [a, b, rest @ ..]) => {
+            // Callers that add pass at most two tables; here `put` replaces.
+            let h = held.unwrap_or(semiring.one());
+            for ((t, &a), &b) in target.iter_mut().zip(*a).zip(*b) {
+                *t = put(*t, semiring.times(semiring.times(h, a), b));
+            }
+            for table in rest {
+                for (t, &v) in target.iter_mut().zip(*table) {
+                    *t = semiring.times(*t, v);
+                }
+            }
+        }
     }
 }
 

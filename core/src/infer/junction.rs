@@ -236,13 +236,13 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         let loops = operands.loops(self.memory.index, shape)?;
         let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
         *fact = if max {
-            let span = contract(&loops, MaxPlus, operands.tables(), out, fork)?;
+            let span = contract(&loops, MaxPlus, operands.tables(), out, fork, true)?;
             settle_max(out, span)
         } else if linear {
-            let span = contract(&loops, Linear, operands.tables(), out, fork)?;
+            let span = contract(&loops, Linear, operands.tables(), out, fork, true)?;
             settle_linear(out, span)
         } else {
-            let span = contract(&loops, LogSum, operands.tables(), out, fork)?;
+            let span = contract(&loops, LogSum, operands.tables(), out, fork, true)?;
             settle_log(out, span)
         }?;
         Ok(())
@@ -310,7 +310,8 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         Ok(())
     }
 
-    /// One clique: its belief, the marginals read off it, and the messages to its children.
+    /// One clique: the marginals read off its belief, and the messages to its children. The belief is stored only if it is
+    /// read more than once; otherwise the inputs are contracted onto the one thing that is wanted.
     fn send_down(
         &mut self,
         c: usize,
@@ -318,79 +319,74 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         fork: &mut impl Fork<T>,
         out: &mut [T],
     ) -> Result<(), InferError> {
-        let wanted = |child: &&u32| self.plan.cluster(**child as usize).receives;
-        if cluster.homes.is_empty() && !cluster.inputs.iter().any(|child| wanted(&child)) {
+        let plan = self.plan;
+        let receivers = || cluster.inputs.iter().copied().filter(|&c| plan.cluster(c as usize).receives);
+        if cluster.homes.is_empty() && receivers().next().is_none() {
             return Ok(());
         }
         let cards = self.graph.cards();
         let own = cluster.parent.map(|_| c);
-        let linear = self.make_alike(cluster, own)?;
+        let log = !self.make_alike(cluster, own)?;
         let size = size_of_scope(cluster.scope, cards).ok_or(InferError::Shape)?;
-        let belief = self.memory.belief.get_mut(..size).ok_or(InferError::Shape)?;
-        let block = self.plan.block_of(cluster.scope, cards);
-        let outer = cluster.scope.get(..cluster.scope.len() - block).ok_or(InferError::Shape)?;
-        {
+        let Memory { messages, facts, belief, separator, index, starts } = &mut self.memory;
+        let keeps = plan.keeps_belief(cluster, size, cards);
+        let block = plan.block_of(cluster.scope, cards);
+        let inner = cluster.scope.get(cluster.scope.len() - block..).ok_or(InferError::Shape)?;
+        if keeps {
+            let table = belief.get_mut(..size).ok_or(InferError::Shape)?;
             let mut operands = Operands::new(cluster.scope);
-            operands.children(&self.plan, cluster, self.memory.messages, cards)?;
-            if own.is_some() {
-                operands.push(cluster.separator, cluster.message_at, self.memory.messages, cards)?;
-            }
-            let shape = Shape { cards, lead: outer, order: cluster.scope, block };
-            let loops = operands.loops(self.memory.index, shape)?;
-            if linear {
-                contract(&loops, Linear, operands.tables(), belief, fork)?;
-            } else {
-                contract(&loops, LogSum, operands.tables(), belief, fork)?;
-            }
+            operands.of_belief(&plan, cluster, own.is_some(), messages, cards)?;
+            let outer = cluster.scope.get(..cluster.scope.len() - block).ok_or(InferError::Shape)?;
+            let loops = operands.loops(index, Shape { cards, lead: outer, order: cluster.scope, block })?;
+            contract_any(&loops, log, operands.tables(), table, fork, false)?;
         }
-        let source = Source { scope: cluster.scope, table: belief, log: !linear };
-        read_marginals(
-            &self.plan,
-            cards,
-            source,
-            cluster.homes,
-            Room { spare: self.memory.separator, index: self.memory.index, starts: self.memory.starts },
-            fork,
-            out,
-        )?;
-        for &child in cluster.inputs {
-            let below = self.plan.cluster(child as usize);
-            if !below.receives {
-                continue;
+        if !cluster.homes.is_empty() {
+            let mut source = Operands::new(&[]);
+            match keeps {
+                true => source.push(cluster.scope, 0, belief, cards)?,
+                false => source.of_belief(&plan, cluster, own.is_some(), messages, cards)?,
             }
+            let room = Room { spare: separator, index, starts };
+            read_marginals(&plan, cards, source, cluster.scope, log, cluster.homes, room, fork, out)?;
+        }
+        for child in receivers() {
+            let below = plan.cluster(child as usize);
             let len = size_of_scope(below.separator, cards).ok_or(InferError::Shape)?;
-            let (table, spare) = self.memory.separator.split_at_mut_checked(len).ok_or(InferError::Shape)?;
-            let mut operands = Operands::new(below.separator);
-            operands.push(cluster.scope, 0, belief, cards)?;
-            let inner = cluster.scope.get(outer.len()..).ok_or(InferError::Shape)?;
-            let ahead = below.separator.iter().take_while(|v| !inner.contains(v)).count();
-            let lead = below.separator.get(..ahead).ok_or(InferError::Shape)?;
-            let shape = Shape { cards, lead, order: cluster.scope, block };
-            let loops = operands.loops(self.memory.index, shape)?;
-            let span = if linear {
-                contract(&loops, Linear, operands.tables(), table, fork)?
-            } else {
-                contract(&loops, LogSum, operands.tables(), table, fork)?
+            let (table, spare) = separator.split_at_mut_checked(len).ok_or(InferError::Shape)?;
+            let span = {
+                let mut operands = Operands::new(below.separator);
+                match keeps {
+                    true => operands.push(cluster.scope, 0, belief, cards)?,
+                    false => operands.of_belief(&plan, cluster, own.is_some(), messages, cards)?,
+                }
+                let ahead = below.separator.iter().take_while(|v| !inner.contains(v)).count();
+                let lead = below.separator.get(..ahead).ok_or(InferError::Shape)?;
+                let loops = operands.loops(index, Shape { cards, lead, order: cluster.scope, block })?;
+                contract_any(&loops, log, operands.tables(), table, fork, true)?
             };
-            let source = Source { scope: below.separator, table, log: !linear };
+            let mut source = Operands::new(&[]);
+            source.push(below.separator, 0, table, cards)?;
+            let room = Room { spare, index, starts };
             read_marginals(
-                &self.plan,
+                &plan,
                 cards,
                 source,
+                below.separator,
+                log,
                 below.separator_homes,
-                Room { spare, index: self.memory.index, starts: self.memory.starts },
+                room,
                 fork,
                 out,
             )?;
             let range = below.message_at..below.message_at + len;
-            let message = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
-            let fact = self.memory.facts.get_mut(child as usize).ok_or(InferError::Shape)?;
+            let message = messages.get_mut(range).ok_or(InferError::Shape)?;
+            let fact = facts.get_mut(child as usize).ok_or(InferError::Shape)?;
             if below.potential {
                 // Nobody is below: the belief itself is what is wanted.
                 for (m, &t) in message.iter_mut().zip(table.iter()) {
                     *m = t;
                 }
-                *fact = Fact { log: !linear, ..Fact::default() };
+                *fact = Fact { log, ..Fact::default() };
             } else {
                 *fact = divide(table, message, *fact, span)?;
             }
@@ -426,7 +422,7 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         let block = self.plan.block_of(cluster.scope, cards);
         let shape = Shape { cards, lead: &[], order: cluster.scope, block };
         let loops = operands.loops(self.memory.index, shape)?;
-        contract_any(&loops, log, operands.tables(), out, fork)?;
+        contract_any(&loops, log, operands.tables(), out, fork, false)?;
         to_probabilities(out, log);
         Ok(())
     }
@@ -578,7 +574,7 @@ impl<'x, T: Real> Operands<'x, T> {
     fn children(
         &mut self,
         plan: &Plan<'x>,
-        cluster: &Cluster<'_>,
+        cluster: &Cluster<'x>,
         messages: &'x [T],
         cards: &[u32],
     ) -> Result<(), InferError> {
@@ -589,8 +585,37 @@ impl<'x, T: Real> Operands<'x, T> {
         Ok(())
     }
 
+    /// What a clique's belief is the product of: its children's messages, and its own from above.
+    fn of_belief(
+        &mut self,
+        plan: &Plan<'x>,
+        cluster: &Cluster<'x>,
+        from_above: bool,
+        messages: &'x [T],
+        cards: &[u32],
+    ) -> Result<(), InferError> {
+        self.children(plan, cluster, messages, cards)?;
+        if from_above {
+            self.push(cluster.separator, cluster.message_at, messages, cards)?;
+        }
+        Ok(())
+    }
+
     fn loops<'i>(&self, index: &'i mut [u32], shape: Shape<'_>) -> Result<Loops<'i>, InferError> {
         Loops::build(index, shape, &self.scopes).ok_or(InferError::Shape)
+    }
+
+    /// The same inputs with another output.
+    fn onto<'y>(&self, output: &'y [u32]) -> Operands<'y, T>
+    where
+        'x: 'y,
+    {
+        let mut operands = Operands::new(output);
+        for (&scope, &table) in self.scopes.iter().skip(1).zip(&self.tables) {
+            let _ = operands.scopes.push(scope);
+            let _ = operands.tables.push(table);
+        }
+        operands
     }
 
     fn tables(&self) -> &[&'x [T]] {
@@ -684,13 +709,6 @@ fn divide<T: Real>(
     settle_log(message, Span::of(message, T::NEG_INFINITY))
 }
 
-/// A belief to read marginals from.
-struct Source<'x, T> {
-    scope: &'x [u32],
-    table: &'x [T],
-    log: bool,
-}
-
 /// The parts of [`Memory`] that reading a marginal takes.
 struct Room<'x, T> {
     spare: &'x mut [T],
@@ -704,8 +722,13 @@ fn contract_any<T: Real>(
     inputs: &[&[T]],
     out: &mut [T],
     fork: &mut impl Fork<T>,
+    measured: bool,
 ) -> Result<Span<T>, InferError> {
-    if log { contract(loops, LogSum, inputs, out, fork) } else { contract(loops, Linear, inputs, out, fork) }
+    if log {
+        contract(loops, LogSum, inputs, out, fork, measured)
+    } else {
+        contract(loops, Linear, inputs, out, fork, measured)
+    }
 }
 
 fn to_probabilities<T: Real>(out: &mut [T], log: bool) {
@@ -722,11 +745,15 @@ fn to_probabilities<T: Real>(out: &mut [T], log: bool) {
     }
 }
 
-/// Writes the marginals of `homes` to their places in `out`.
+/// Writes the marginals of `homes` to their places in `out`; the belief is the product of `source`'s inputs, over the
+/// variables `scope`.
+#[allow(clippy::too_many_arguments)] // Two callers, which borrow each of these from a different place.
 fn read_marginals<T: Real>(
     plan: &Plan<'_>,
     cards: &[u32],
-    source: Source<'_, T>,
+    source: Operands<'_, T>,
+    scope: &[u32],
+    log: bool,
     homes: &[u32],
     room: Room<'_, T>,
     fork: &mut impl Fork<T>,
@@ -736,35 +763,36 @@ fn read_marginals<T: Real>(
     if homes.is_empty() {
         return Ok(());
     }
-    let block = plan.block_of(source.scope, cards);
-    let outer = source.scope.get(..source.scope.len() - block).ok_or(InferError::Shape)?;
-    let inner = source.scope.get(outer.len()..).ok_or(InferError::Shape)?;
+    let block = plan.block_of(scope, cards);
+    let outer = scope.get(..scope.len() - block).ok_or(InferError::Shape)?;
+    let inner = scope.get(outer.len()..).ok_or(InferError::Shape)?;
+    let size = size_of_scope(scope, cards).ok_or(InferError::Shape)?;
     let block_len = size_of_scope(inner, cards).ok_or(InferError::Shape)?;
-    let (group, group_len) = plan.group(source.scope, cards, homes);
-    let large = plan.two_steps(source.table.len(), block_len);
+    let (group, group_len) = plan.group(scope, cards, homes);
+    let large = plan.two_steps(size, block_len);
     let (staged, _) =
         spare.split_at_mut_checked(if large { group_len } else { 0 }).ok_or(InferError::Shape)?;
-    let (scope, table): (&[u32], &[T]) = if large {
-        let mut operands = Operands::new(&group);
-        operands.push(source.scope, 0, source.table, cards)?;
-        let shape = Shape { cards, lead: outer, order: source.scope, block };
-        let loops = operands.loops(index, shape)?;
-        contract_any(&loops, source.log, operands.tables(), staged, fork)?;
-        (&group, staged)
-    } else {
-        (source.scope, source.table)
-    };
+    if large {
+        let operands = source.onto(&group);
+        let loops = operands.loops(index, Shape { cards, lead: outer, order: scope, block })?;
+        contract_any(&loops, log, operands.tables(), staged, fork, false)?;
+    }
     for &v in homes {
         let at = starts.get(v as usize).map_or(0, |&at| at as usize);
         let card = cards.get(v as usize).map_or(0, |&c| c as usize);
         let marginal = out.get_mut(at..at + card).ok_or(InferError::Shape)?;
         let single = [v];
-        let mut operands = Operands::new(&single);
-        operands.push(scope, 0, table, cards)?;
-        let shape = Shape { cards, lead: &[], order: scope, block: plan.block_of(scope, cards) };
+        let mut operands = source.onto(&single);
+        let mut order = scope;
+        if large {
+            operands = Operands::new(&single);
+            operands.push(&group, 0, staged, cards)?;
+            order = &group;
+        }
+        let shape = Shape { cards, lead: &[], order, block: plan.block_of(order, cards) };
         let loops = operands.loops(index, shape)?;
-        contract_any(&loops, source.log, operands.tables(), marginal, fork)?;
-        to_probabilities(marginal, source.log);
+        contract_any(&loops, log, operands.tables(), marginal, fork, false)?;
+        to_probabilities(marginal, log);
     }
     Ok(())
 }

@@ -1,1 +1,320 @@
-//! (being written)
+//! Loopy belief propagation on any factor graph: sum- and max-product, damped, with two schedules.
+//!
+//! [`Loopy`] holds the messages in caller memory. After [`Loopy::run`], ask for
+//! [`marginals`](Loopy::marginals), for the [Bethe estimate of log Z](Loopy::log_z) or for a
+//! [decoded assignment](Loopy::decode). On a graph without cycles all three are exact; elsewhere they are
+//! estimates, and [`Info::converged`] says whether the messages came to rest.
+
+use super::layout::{Arena, LOST};
+pub use super::layout::{Dimensions, LARGEST_ENTRY};
+use super::message::Messages;
+pub use super::message::Mode;
+use super::priority::Queue;
+use crate::error::{InferError, need};
+use crate::graph::FactorGraph;
+use crate::ids::{FactorId, VarId};
+use crate::math::{Real, argmax, maximum};
+
+/// In which order factors send their messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// All factors in order, then all in reverse order, and so on. A chain whose factors are in order is
+    /// done after one sweep each way.
+    Sequential,
+    /// The factor whose inputs have changed most since it last sent goes next.
+    Residual,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params<T> {
+    /// Stop after so many iterations; one is as many factor updates as there are factors.
+    pub max_iterations: u32,
+    /// Converged when no message would change by more than this (relative to `max(1, |λ|)`).
+    pub tolerance: T,
+    /// Share of the old message in the new one, in log space; from 0 to below 1.
+    pub damping: T,
+    /// Order of the updates.
+    pub schedule: Schedule,
+}
+
+impl<T: Real> Default for Params<T> {
+    /// 1000 iterations, tolerance 1e-10 (`f64`) or 1e-5 (`f32`), no damping, sequential.
+    fn default() -> Self {
+        let fine = T::LOG_RANGE > T::from_f64(100.0);
+        Self {
+            max_iterations: 1000,
+            tolerance: T::from_f64(if fine { 1e-10 } else { 1e-5 }),
+            damping: T::zero(),
+            schedule: Schedule::Sequential,
+        }
+    }
+}
+
+/// How a run went.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Info<T> {
+    /// Iterations done.
+    pub iterations: u32,
+    /// Largest change of a message, before damping, in the last sweep over all factors; if a residual
+    /// schedule ran out of iterations, the largest change of inputs that a factor had not answered yet.
+    pub residual: T,
+    /// Whether `residual` came down to the tolerance.
+    pub converged: bool,
+}
+
+/// Belief propagation over caller memory.
+///
+/// ```
+/// use gibbsite_core::graph::FactorGraph;
+/// use gibbsite_core::infer::loopy::{Dimensions, Loopy, Mode, Params};
+/// // Three binary variables in a loop, each pair preferring equal values.
+/// let pair = [1.0, 0.0, 0.0, 1.0];
+/// let values = [pair, pair, pair].concat();
+/// let g = FactorGraph::new(&[2, 2, 2], &[0, 2, 4, 6], &[0, 1, 1, 2, 2, 0], &[0, 4, 8, 12], &values)?;
+/// let size = Dimensions::of(&g);
+/// let (mut words, mut reals) = (vec![0; Loopy::<f64>::words_len(&size)], vec![0.0; Loopy::<f64>::reals_len(&size)]);
+/// let mut bp = Loopy::new(g, Mode::Sum, &mut words, &mut reals)?;
+/// assert!(bp.run(&Params::default())?.converged);
+/// let mut p = [0.0f64; 6];
+/// bp.marginals(&mut p)?;
+/// assert!((p[0] - 0.5).abs() < 1e-12);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+pub struct Loopy<'g, 'm, T> {
+    messages: Messages<'g, 'm, T>,
+    queue: Queue<'m, T>,
+    /// Variables in the order of decoding.
+    tour: &'m mut [u32],
+    /// One score per label of a variable; then one message to it.
+    score: &'m mut [T],
+    part: &'m mut [T],
+}
+
+impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
+    /// `u32` entries that [`new`](Self::new) needs.
+    pub const fn words_len(size: &Dimensions) -> usize {
+        size.message_words().saturating_add(Queue::<T>::words(size.factors)).saturating_add(size.variables)
+    }
+
+    /// Real entries that [`new`](Self::new) needs.
+    pub const fn reals_len(size: &Dimensions) -> usize {
+        size.message_reals().saturating_add(size.factors).saturating_add(size.arity.saturating_mul(2))
+    }
+
+    /// Uniform messages. [`InferError::BadValue`] if a finite log-potential is beyond ±[`LARGEST_ENTRY`].
+    pub fn new(
+        graph: FactorGraph<'g, T>,
+        mode: Mode,
+        words: &'m mut [u32],
+        reals: &'m mut [T],
+    ) -> Result<Self, InferError> {
+        let size = Dimensions::of(&graph);
+        let mut words = Arena::new(words, Self::words_len(&size))?;
+        let mut reals = Arena::new(reals, Self::reals_len(&size))?;
+        Ok(Self {
+            messages: Messages::new(graph, mode, &[], &mut words, &mut reals)?,
+            queue: Queue::new(size.factors, &mut words, &mut reals)?,
+            tour: words.take(size.variables)?,
+            score: reals.take(size.arity)?,
+            part: reals.take(size.arity)?,
+        })
+    }
+
+    /// Passes messages, from where the last run ended, until they rest or the iterations are used up;
+    /// the latter is reported, not an error. [`InferError::ZeroProbability`] if they contradict each
+    /// other, which proves that every configuration is forbidden.
+    pub fn run(&mut self, params: &Params<T>) -> Result<Info<T>, InferError> {
+        propagate(&mut self.messages, &mut self.queue, params, |_, _| Ok(()))
+    }
+
+    /// The Bethe estimate of log Z; with [`Mode::Max`] the same expression with maxima, which on a graph
+    /// without cycles is the largest log-potential.
+    ///
+    /// `log Z_B = Σ_k log Σ_{x_k} ψ_k Π_{v∈k} q_{v→k} + Σ_v (1 − d_v) log Σ_{x_v} e^{β_v}`, `d_v` factors
+    /// at `v` (Yedidia, Freeman, Weiss 2005). Neither an upper nor a lower bound.
+    pub fn log_z(&mut self) -> Result<T, InferError> {
+        self.messages.free_energy()
+    }
+
+    /// Marginals (with [`Mode::Max`]: normalised max-marginals) of all variables; the block of variable
+    /// `v` begins at the sum of the arities before it. `out` has [`Dimensions::labels`] entries.
+    pub fn marginals(&self, out: &mut [T]) -> Result<(), InferError> {
+        self.messages.marginals(out)
+    }
+
+    /// Normalised belief of one factor, in the layout of its table.
+    pub fn factor_marginal(&mut self, k: FactorId, out: &mut [T]) -> Result<(), InferError> {
+        if k.index() >= self.messages.graph.factors() {
+            return Err(InferError::Shape);
+        }
+        self.messages.factor_marginal(k, out)
+    }
+
+    /// Decodes an assignment and returns its true `Σ log ψ` (which can be `-inf` on a graph with cycles).
+    ///
+    /// Variables are visited breadth-first along the factors; each takes the best label given the
+    /// labels before it: a factor that touches a decided variable sends its message again with the
+    /// decided ones held fixed. On a graph without cycles with [`Mode::Max`] that is a most probable
+    /// assignment, also with ties and forbidden configurations, where maximising each belief by itself
+    /// can combine labels of different optima. Follow with [`icm`](super::icm) on graphs with cycles.
+    pub fn decode(&mut self, labels: &mut [u32]) -> Result<T, InferError> {
+        const OPEN: u32 = u32::MAX;
+        const QUEUED: u32 = u32::MAX - 1;
+        let graph = self.messages.graph;
+        let n = graph.variables();
+        need(n, labels.len())?;
+        let labels = labels.get_mut(..n).ok_or(LOST)?;
+        labels.fill(OPEN);
+        let (mut head, mut tail) = (0, 0);
+        for root in 0..n {
+            if labels.get(root) != Some(&OPEN) {
+                continue;
+            }
+            if let (Some(slot), Some(label)) = (self.tour.get_mut(tail), labels.get_mut(root)) {
+                (*slot, *label) = (root as u32, QUEUED);
+                tail += 1;
+            }
+            while head < tail {
+                let v = self.tour.get(head).copied().ok_or(LOST)?;
+                head += 1;
+                let label = self.best_given(v, labels)?;
+                *labels.get_mut(v as usize).ok_or(LOST)? = label;
+                for &e in self.messages.incidence.edges(VarId(v)) {
+                    for &u in graph.scope(self.messages.incidence.factor(e)) {
+                        if labels.get(u as usize) == Some(&OPEN) {
+                            *labels.get_mut(u as usize).ok_or(LOST)? = QUEUED;
+                            *self.tour.get_mut(tail).ok_or(LOST)? = u;
+                            tail += 1;
+                        }
+                    }
+                }
+            }
+        }
+        graph.log_potential(labels).ok_or(LOST)
+    }
+
+    /// The best label of `v` given the decided labels (below the arity) of its factors' other variables.
+    fn best_given(&mut self, v: u32, labels: &[u32]) -> Result<u32, InferError> {
+        let graph = self.messages.graph;
+        let decided = |u: u32| labels.get(u as usize).copied().filter(|&l| l < graph.card(VarId(u)) as u32);
+        let card = graph.card(VarId(v));
+        let score = self.score.get_mut(..card).ok_or(LOST)?;
+        let part = self.part.get_mut(..card).ok_or(LOST)?;
+        score.fill(T::zero());
+        for &e in self.messages.incidence.edges(VarId(v)) {
+            let k = self.messages.incidence.factor(e);
+            let scope = graph.scope(k);
+            if scope.iter().any(|&u| decided(u).is_some()) {
+                self.messages.gather(k, |_, u, _, input| {
+                    if u == v {
+                        input.fill(T::zero());
+                    } else if let Some(label) = decided(u) {
+                        input.fill(T::NEG_INFINITY);
+                        if let Some(held) = input.get_mut(label as usize) {
+                            *held = T::zero();
+                        }
+                    }
+                })?;
+                self.messages.multiply(k, None)?;
+                let at = scope.iter().position(|&u| u == v).ok_or(LOST)?;
+                self.messages.towards(k, at, part)?;
+            } else {
+                for (p, &m) in part.iter_mut().zip(self.messages.on_edge(e as usize)) {
+                    *p = m;
+                }
+            }
+            for (s, &p) in score.iter_mut().zip(&*part) {
+                *s += p;
+            }
+        }
+        if maximum(score) == T::NEG_INFINITY {
+            // The labels before this one cannot be completed; the belief is the best that is left.
+            self.messages.belief(v, score)?;
+        }
+        Ok(argmax(score) as u32)
+    }
+}
+
+/// Runs the schedule until the residual is at most the tolerance. `after(messages, iteration)` is called
+/// after each iteration.
+///
+/// *Sequential*: sweeps over all factors, the direction alternating.
+///
+/// *Residual*: a heap orders the factors by an upper estimate of how far their outgoing messages would
+/// move: the sum of the changes of their inputs since they last sent. That is Sutton & McCallum's
+/// zero-lookahead form (2007) of residual belief propagation (Elidan, McGraw, Koller 2006): the original
+/// computes every neighbour's messages to rank them, here only messages that are sent are computed. As an
+/// estimate is no certificate, an empty heap (all at most the tolerance) is followed by a full
+/// sweep, and that one's residual decides.
+pub(super) fn propagate<'g, 'm, T: Real>(
+    messages: &mut Messages<'g, 'm, T>,
+    queue: &mut Queue<'m, T>,
+    params: &Params<T>,
+    mut after: impl FnMut(&mut Messages<'g, 'm, T>, u32) -> Result<(), InferError>,
+) -> Result<Info<T>, InferError> {
+    let Params { max_iterations, tolerance, damping, schedule } = *params;
+    let legal = T::zero() <= tolerance && T::zero() <= damping && damping < T::one();
+    if !legal {
+        return Err(InferError::BadValue);
+    }
+    let factors = messages.graph.factors();
+    let mut residual = T::INFINITY;
+    if schedule == Schedule::Residual {
+        queue.fill(T::INFINITY);
+    }
+    for iteration in 1..=max_iterations {
+        messages.refresh()?;
+        let mut sweep = true;
+        if schedule == Schedule::Residual {
+            sweep = false;
+            for _ in 0..factors.max(1) {
+                let (k, priority) = queue.top();
+                if priority <= tolerance {
+                    sweep = true;
+                    break;
+                }
+                send(messages, Some(&mut *queue), FactorId(k), damping)?;
+            }
+            residual = queue.top().1;
+        }
+        if sweep {
+            residual = T::zero();
+            for i in 0..factors {
+                let k = if iteration % 2 == 0 { factors - 1 - i } else { i };
+                let queue = (schedule == Schedule::Residual).then_some(&mut *queue);
+                residual = residual.larger(send(messages, queue, FactorId(k as u32), damping)?);
+            }
+        }
+        after(messages, iteration)?;
+        if sweep && residual <= tolerance {
+            return Ok(Info { iterations: iteration, residual, converged: true });
+        }
+    }
+    Ok(Info { iterations: max_iterations, residual, converged: false })
+}
+
+/// Updates one factor and, with a queue, the priorities of those that hear it.
+fn send<T: Real>(
+    messages: &mut Messages<'_, '_, T>,
+    queue: Option<&mut Queue<'_, T>>,
+    k: FactorId,
+    damping: T,
+) -> Result<T, InferError> {
+    let Some(queue) = queue else {
+        return Ok(messages.update(k, damping, |_, _| {})?.0);
+    };
+    let incidence = messages.incidence;
+    let (residual, left) = messages.update(k, damping, |v, by| {
+        if by > T::zero() {
+            for &e in incidence.edges(VarId(v)) {
+                let other = incidence.factor(e);
+                if other != k {
+                    queue.raise(other.0, by);
+                }
+            }
+        }
+    })?;
+    queue.assign(k.0, left);
+    Ok(residual)
+}

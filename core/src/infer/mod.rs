@@ -1,7 +1,15 @@
 //! Inference engines, one a file. Each takes its memory as an argument and says beforehand, in a
 //! `…_len` function, how much that is.
+mod blanket;
 pub mod chain;
-pub mod tree;
-pub mod loopy;
+pub mod contract;
 pub mod gibbs;
+pub mod icm;
 pub mod junction;
+mod layout;
+pub mod loopy;
+mod message;
+pub mod plan;
+mod priority;
+pub mod tree;
+pub mod trw;

@@ -211,7 +211,9 @@ impl<'p> Plan<'p> {
                     return None;
                 }
             }
-            self.belief = self.belief.max(size);
+            if self.keeps_belief(cluster, size, cards) {
+                self.belief = self.belief.max(size);
+            }
             self.index = self.index.max(Loops::len(scope.len(), inputs.len() + 2));
             self.room_for(scope, size, cards, cluster.homes, 0)?;
         }
@@ -242,6 +244,17 @@ impl<'p> Plan<'p> {
         self.temp = self.temp.max(inner_group);
         self.separator = self.separator.max(beside.checked_add(needed)?.checked_add(largest)?);
         Some(())
+    }
+
+    /// Whether the second pass stores a clique's belief: only if it is read more than once.
+    pub(super) fn keeps_belief(&self, cluster: &Cluster<'_>, size: usize, cards: &[u32]) -> bool {
+        let children =
+            cluster.inputs.iter().filter(|&&c| self.record(c as usize).is_some_and(|c| c.receives));
+        let inner = cluster.scope.get(cluster.scope.len() - self.block_of(cluster.scope, cards)..);
+        let block = inner.and_then(|inner| size_of_scope(inner, cards)).unwrap_or(1);
+        let reads =
+            if self.two_steps(size, block) { cluster.homes.len().min(1) } else { cluster.homes.len() };
+        children.count() + reads > 1
     }
 
     pub(super) fn two_steps(&self, size: usize, block: usize) -> bool {

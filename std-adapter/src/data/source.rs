@@ -44,18 +44,22 @@ impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, step, cause } = self;
         match step {
-            Step::Read => write!(f, "{name}: cannot read it: {cause}"),
+            Step::Read => {
+                write!(f, "{name}: cannot read it: ")?;
+                match cause.kind() {
+                    io::ErrorKind::NotFound => write!(f, "there is no such file (`-` is standard input)"),
+                    io::ErrorKind::IsADirectory => write!(f, "it is a folder, expected a file"),
+                    _ => write!(f, "{cause}"),
+                }
+            }
             Step::Gzip => write!(f, "{name}: a damaged or truncated gzip file: {cause}"),
             Step::Zstd => write!(f, "{name}: a damaged or truncated zstd file: {cause}"),
         }
     }
 }
 
-impl std::error::Error for SourceError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.cause)
-    }
-}
+// Without `source`: the text above holds the cause already, and a chain would say it twice.
+impl std::error::Error for SourceError {}
 
 impl Source {
     /// Reads a whole file, or stdin if the path is `-`.

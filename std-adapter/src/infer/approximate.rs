@@ -126,7 +126,8 @@ pub(super) fn gibbs(network: &Network, params: &InferParams) -> Result<Found, Qu
     let mut reals = vec![0.0; Gibbs::<f64>::reals_len(&size, 1)];
     let mut sampler = Gibbs::new(graph, incidence, &mut labels, &mut words, &mut reals)?;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(params.seed);
-    let no_start = |e: InferError| if e == InferError::ZeroProbability { QueryError::NoStart } else { e.into() };
+    let no_start =
+        |e: InferError| if e == InferError::ZeroProbability { QueryError::NoStart } else { e.into() };
     let mut found = approximate(Method::Gibbs, true);
     if params.task == Task::Marginals {
         let run = gibbs::Params { burn_in: params.sweeps / 10, sweeps: params.sweeps, ..Default::default() };

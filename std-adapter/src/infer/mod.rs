@@ -329,7 +329,10 @@ fn choose(network: &Network, params: &InferParams) -> Result<Found, QueryError> 
             match by_junction(network, params) {
                 Err(wide @ QueryError::TooWide { .. }) => {
                     let mut found = approximate::belief_propagation(network, params)?;
-                    found.notes.insert(0, format!("{wide}. Fell back to belief propagation: the answer is approximate"));
+                    found.notes.insert(
+                        0,
+                        format!("{wide}. Fell back to belief propagation: the answer is approximate"),
+                    );
                     Ok(found)
                 }
                 other => other,

@@ -216,7 +216,7 @@ impl fmt::Display for UaiErrorKind {
                 write!(f, "factor {factor} names variable {variable} twice")
             }
             Self::TableTooLarge(k) => {
-                write!(f, "with factor {k} the tables have more than {} entries", u32::MAX)
+                write!(f, "the tables up to factor {k} have more entries than fit, expected at most {}", u32::MAX)
             }
             Self::EntryCount { factor, found, expected } => write!(
                 f,
@@ -237,15 +237,16 @@ impl fmt::Display for UaiErrorKind {
             }
             Self::EvidenceShape { first: 1, numbers } => write!(
                 f,
-                "the evidence has {numbers} numbers, expected `1 variable label`, \
-                 or 1 (sample), a count and as many pairs"
+                "the evidence has {}, expected `1 variable label`, or 1 (sample), a count and as many pairs",
+                Numbers(*numbers)
             ),
             Self::EvidenceShape { first, numbers } => {
                 let expected = u128::from(*first) * 2 + 1;
                 write!(
                     f,
-                    "the evidence has {numbers} numbers, expected {expected}: \
-                     the count {first}, then a variable and a label each"
+                    "the evidence has {}, expected {expected}: \
+                     the count {first}, then a variable and a label each",
+                    Numbers(*numbers)
                 )
             }
             Self::Samples(n) => write!(f, "the file holds {n} evidence samples, expected 1"),
@@ -260,6 +261,15 @@ impl fmt::Display for UaiErrorKind {
                 write!(f, "variable {variable} is observed as {here}, but before as {before}")
             }
         }
+    }
+}
+
+/// So many numbers, in words.
+struct Numbers(usize);
+
+impl fmt::Display for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} number{}", self.0, if self.0 == 1 { "" } else { "s" })
     }
 }
 

@@ -239,7 +239,13 @@ impl Token<'_> {
     pub(super) fn text(&self) -> String {
         const MOST: usize = 40;
         let head = self.bytes.get(..MOST).unwrap_or(self.bytes);
-        let mut text = String::from_utf8_lossy(head).escape_debug().to_string();
+        let mut text = String::new();
+        for c in String::from_utf8_lossy(head).chars() {
+            match c {
+                '"' | '\'' | '\\' => text.push(c),
+                _ => text.extend(c.escape_debug()),
+            }
+        }
         if head.len() < self.bytes.len() {
             text.push('…');
         }

@@ -1,0 +1,130 @@
+//! A binary heap over all factors whose priorities can change in place, in caller memory.
+
+use super::layout::Arena;
+use crate::error::InferError;
+use crate::math::Real;
+
+/// Factors by priority, the largest first, the smaller number first among equals.
+pub(super) struct Queue<'m, T> {
+    heap: &'m mut [u32],
+    place: &'m mut [u32],
+    priority: &'m mut [T],
+}
+
+fn get(x: &[u32], i: usize) -> u32 {
+    x.get(i).copied().unwrap_or(0)
+}
+
+fn set(x: &mut [u32], i: usize, value: u32) {
+    if let Some(x) = x.get_mut(i) {
+        *x = value;
+    }
+}
+
+impl<'m, T: Real> Queue<'m, T> {
+    /// `u32` entries that a queue of so many factors needs; it needs `factors` real ones besides.
+    pub(super) const fn words(factors: usize) -> usize {
+        factors.saturating_mul(2)
+    }
+
+    pub(super) fn new(
+        factors: usize,
+        words: &mut Arena<'m, u32>,
+        reals: &mut Arena<'m, T>,
+    ) -> Result<Self, InferError> {
+        let mut queue =
+            Self { heap: words.take(factors)?, place: words.take(factors)?, priority: reals.take(factors)? };
+        queue.fill(T::zero());
+        Ok(queue)
+    }
+
+    /// Gives every factor the same priority.
+    pub(super) fn fill(&mut self, priority: T) {
+        self.priority.fill(priority);
+        for (i, (h, p)) in self.heap.iter_mut().zip(self.place.iter_mut()).enumerate() {
+            (*h, *p) = (i as u32, i as u32);
+        }
+    }
+
+    /// The first factor and its priority; factor 0 with priority 0 if there is none.
+    pub(super) fn top(&self) -> (u32, T) {
+        let k = get(self.heap, 0);
+        (k, self.priority(k))
+    }
+
+    fn priority(&self, k: u32) -> T {
+        self.priority.get(k as usize).copied().unwrap_or(T::zero())
+    }
+
+    fn before(&self, a: u32, b: u32) -> bool {
+        let (pa, pb) = (self.priority(a), self.priority(b));
+        pb < pa || (pa == pb && a < b)
+    }
+
+    /// Adds to a factor's priority.
+    pub(super) fn raise(&mut self, k: u32, by: T) {
+        self.assign(k, self.priority(k) + by);
+    }
+
+    /// Sets a factor's priority and moves it to where it belongs.
+    pub(super) fn assign(&mut self, k: u32, priority: T) {
+        if let Some(p) = self.priority.get_mut(k as usize) {
+            *p = priority;
+        }
+        let mut i = get(self.place, k as usize) as usize;
+        while i > 0 {
+            let up = (i - 1) / 2;
+            let other = get(self.heap, up);
+            if !self.before(k, other) {
+                break;
+            }
+            set(self.heap, i, other);
+            set(self.place, other as usize, i as u32);
+            i = up;
+        }
+        loop {
+            let left = 2 * i + 1;
+            if left >= self.heap.len() {
+                break;
+            }
+            let mut down = left;
+            if left + 1 < self.heap.len() && self.before(get(self.heap, left + 1), get(self.heap, left)) {
+                down = left + 1;
+            }
+            let other = get(self.heap, down);
+            if !self.before(other, k) {
+                break;
+            }
+            set(self.heap, i, other);
+            set(self.place, other as usize, i as u32);
+            i = down;
+        }
+        set(self.heap, i, k);
+        set(self.place, k as usize, i as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_top_is_always_the_largest() {
+        let (mut words, mut reals) = ([0u32; 14], [0.0f64; 7]);
+        let mut queue =
+            Queue::new(7, &mut Arena::new(&mut words, 14).unwrap(), &mut Arena::new(&mut reals, 7).unwrap())
+                .unwrap();
+        queue.fill(f64::INFINITY);
+        assert_eq!(queue.top().0, 0);
+        let mut mirror = [f64::INFINITY; 7];
+        let mut x = 12345u32;
+        for _ in 0..500 {
+            x = x.wrapping_mul(1664525).wrapping_add(1013904223);
+            let (k, p) = ((x >> 16) % 7, f64::from((x >> 8) % 5));
+            queue.assign(k, p);
+            *mirror.get_mut(k as usize).unwrap() = p;
+            let best = crate::math::argmax(&mirror);
+            assert_eq!(queue.top().0 as usize, best);
+        }
+    }
+}
