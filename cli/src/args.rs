@@ -23,19 +23,19 @@ pub(crate) struct Common {
     /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the result to FILE (by way of a temporary file) instead of standard output.
+    /// Write the result to FILE, whole or not at all, instead of to standard output (`-`).
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Threads; all cores by default. The result does not depend on it.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
     /// Seed of everything random.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// No warnings and no log lines.
+    /// No warnings; errors are still told.
     #[arg(long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Log lines on standard error.
+    /// Say on standard error what was read, done and how long it took.
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Infer {
     /// The model, `-` for standard input.
     #[arg(value_name = "MODEL.uai")]
     pub(crate) model: PathBuf,
-    /// Observed variables: `k v1 x1 v2 x2 …`, or the same after a count of samples (1).
+    /// What is observed: the number of pairs, then pairs `variable label`, both counted from 0.
     #[arg(long, value_name = "FILE.evid")]
     pub(crate) evidence: Option<PathBuf>,
     /// What is asked.
@@ -69,19 +69,19 @@ pub(crate) struct Infer {
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     pub(crate) method: Method,
     /// Mebibytes that the tables of exact inference may take.
-    #[arg(long, value_name = "M", default_value_t = 4096.0)]
+    #[arg(long, value_name = "M", default_value_t = 4096.0, allow_negative_numbers = true)]
     pub(crate) max_table_mib: f64,
     /// bp, trw: most iterations.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
     pub(crate) max_iter: u32,
     /// bp, trw: converged when no message changes by more than this.
-    #[arg(long, value_name = "T", default_value_t = 1e-8)]
+    #[arg(long, value_name = "T", default_value = "1e-8", allow_negative_numbers = true)]
     pub(crate) tolerance: f64,
     /// bp, trw: share of the old message in a new one, from 0 to below 1.
-    #[arg(long, value_name = "D", default_value_t = 0.5)]
+    #[arg(long, value_name = "D", default_value_t = 0.5, allow_negative_numbers = true)]
     pub(crate) damping: f64,
     /// gibbs: sweeps that are averaged, after a tenth as many of burn-in.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, allow_negative_numbers = true)]
     pub(crate) sweeps: u32,
     #[command(flatten)]
     pub(crate) common: Common,
@@ -100,10 +100,10 @@ pub(crate) struct Inspect {
     #[arg(long, value_name = "FILE.evid")]
     pub(crate) evidence: Option<PathBuf>,
     /// Mebibytes that the tables of exact inference may take.
-    #[arg(long, value_name = "M", default_value_t = 4096.0)]
+    #[arg(long, value_name = "M", default_value_t = 4096.0, allow_negative_numbers = true)]
     pub(crate) max_table_mib: f64,
-    /// With --json: all factors too, with their scopes and log-potentials.
-    #[arg(long, requires = "json")]
+    /// All factors too, with their scopes and log-potentials (natural logarithms; a zero is -inf, null in JSON).
+    #[arg(long)]
     pub(crate) parameters: bool,
     #[command(flatten)]
     pub(crate) common: Common,
@@ -129,9 +129,9 @@ pub(crate) enum Method {
     Tree,
     /// Loopy belief propagation.
     Bp,
-    /// Tree-reweighted belief propagation; log Z is an upper bound.
+    /// Tree-reweighted belief propagation, for pr and mar; log Z is an upper bound.
     Trw,
-    /// Gibbs sampling.
+    /// Gibbs sampling, for mar and map.
     Gibbs,
     /// Exact, by enumerating all configurations.
     Brute,

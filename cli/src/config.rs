@@ -1,6 +1,6 @@
 //! Arguments, checked: what a command needs, in the library's terms.
 
-use crate::args;
+use crate::{args, output};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use gibbsite::infer::{InferParams, Method, Task};
@@ -22,7 +22,7 @@ impl From<args::Common> for Common {
     fn from(typed: args::Common) -> Self {
         Self {
             json: typed.json,
-            output: typed.output,
+            output: typed.output.filter(|path| path.as_os_str() != "-"),
             par: typed.threads.map_or_else(Par::all, |n| Par::threads(n as usize)),
             seed: typed.seed,
             quiet: typed.quiet,
@@ -35,14 +35,14 @@ impl Common {
     /// A line on standard error, unless `--quiet`.
     pub(crate) fn warn(&self, line: &str) {
         if !self.quiet {
-            eprintln!("warning: {line}");
+            output::say(&format!("warning: {line}"));
         }
     }
 
     /// A line on standard error with `--verbose`.
     pub(crate) fn log(&self, line: impl FnOnce() -> String) {
         if self.verbose {
-            eprintln!("{}", line());
+            output::say(&line());
         }
     }
 }
@@ -57,16 +57,30 @@ pub(crate) struct Infer {
 
 impl Infer {
     pub(crate) fn check(typed: args::Infer) -> anyhow::Result<Self> {
-        one_stdin(&[Some(&typed.model), typed.evidence.as_ref()]);
-        at_least_0("--max-table-mib", typed.max_table_mib);
-        at_least_0("--tolerance", typed.tolerance);
+        let usage = Usage("infer");
+        usage.one_stdin(&[Some(&typed.model), typed.evidence.as_ref()]);
+        usage.at_least_0("--max-table-mib", typed.max_table_mib);
+        usage.at_least_0("--tolerance", typed.tolerance);
         if !(0.0..1.0).contains(&typed.damping) {
-            usage(&format!("--damping must be from 0 to below 1, but is {}", typed.damping));
+            usage.wrong(&format!("--damping must be from 0 to below 1, but is {}", typed.damping));
+        }
+        if typed.max_iter == 0 {
+            usage.wrong("--max-iter must be at least 1");
         }
         if typed.sweeps == 0 {
-            usage("--sweeps must be at least 1");
+            usage.wrong("--sweeps must be at least 1");
+        }
+        match (typed.method, typed.task) {
+            (args::Method::Trw, args::Task::Map) => {
+                usage.wrong("--method trw answers pr and mar; for map use bp or gibbs");
+            }
+            (args::Method::Gibbs, args::Task::Pr) => {
+                usage.wrong("--method gibbs answers mar and map; for pr use bp, or trw for an upper bound");
+            }
+            _ => {}
         }
         let common = Common::from(typed.common);
+        output::check(common.output.as_deref())?;
         let task = match typed.task {
             args::Task::Pr => Task::Partition,
             args::Task::Mar => Task::Marginals,
@@ -106,31 +120,45 @@ pub(crate) struct Inspect {
 
 impl Inspect {
     pub(crate) fn check(typed: args::Inspect) -> anyhow::Result<Self> {
-        one_stdin(&[Some(&typed.file), typed.evidence.as_ref()]);
-        at_least_0("--max-table-mib", typed.max_table_mib);
+        let usage = Usage("inspect");
+        usage.one_stdin(&[Some(&typed.file), typed.evidence.as_ref()]);
+        usage.at_least_0("--max-table-mib", typed.max_table_mib);
+        let common = Common::from(typed.common);
+        output::check(common.output.as_deref())?;
         Ok(Self {
             file: typed.file,
             evidence: typed.evidence,
             max_table_mib: typed.max_table_mib,
             parameters: typed.parameters,
-            common: typed.common.into(),
+            common,
         })
     }
 }
 
-fn one_stdin(files: &[Option<&PathBuf>]) {
-    if files.iter().filter(|f| f.is_some_and(|f| f.as_os_str() == "-")).count() > 1 {
-        usage("only one file can be `-` (standard input)");
-    }
-}
+/// Arguments of this command that do not go together: says so and ends with exit code 2, as clap does for what it
+/// finds itself.
+struct Usage(&'static str);
 
-fn at_least_0(name: &str, value: f64) {
-    if !(value >= 0.0 && value.is_finite()) {
-        usage(&format!("{name} must be a finite number of at least 0, but is {value}"));
+impl Usage {
+    fn one_stdin(&self, files: &[Option<&PathBuf>]) {
+        if files.iter().filter(|f| f.is_some_and(|f| f.as_os_str() == "-")).count() > 1 {
+            self.wrong("only one file can be `-` (standard input)");
+        }
     }
-}
 
-/// Says what is wrong with the arguments and ends with exit code 2, as clap does for what it finds itself.
-fn usage(message: &str) -> ! {
-    args::Args::command().error(ErrorKind::ValueValidation, message).exit()
+    fn at_least_0(&self, name: &str, value: f64) {
+        if !(value >= 0.0 && value.is_finite()) {
+            self.wrong(&format!("{name} must be a finite number of at least 0, but is {value}"));
+        }
+    }
+
+    fn wrong(&self, message: &str) -> ! {
+        let mut command = args::Args::command();
+        command.build();
+        let error = match command.find_subcommand_mut(self.0) {
+            Some(own) => own.error(ErrorKind::ValueValidation, message),
+            None => command.error(ErrorKind::ValueValidation, message),
+        };
+        error.exit()
+    }
 }

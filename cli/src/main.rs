@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Unconverged) => ExitCode::from(3),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            output::say(&format!("error: {error:#}"));
             ExitCode::from(1)
         }
     }

@@ -5,5 +5,6 @@
 
 pub mod data;
 pub mod infer;
+pub mod memory;
 pub mod par;
 pub mod plan;

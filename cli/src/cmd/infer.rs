@@ -1,10 +1,9 @@
 //! `gibbsite infer`: queries on a factor graph.
 
-use super::{read_evidence, read_model};
+use super::{name, read_evidence, read_model};
 use crate::{Outcome, config, output};
-use anyhow::Context;
 use gibbsite::data::uai;
-use gibbsite::infer::{Answer, Task, infer};
+use gibbsite::infer::{Answer, QueryError, Task, infer};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -19,8 +18,7 @@ pub(crate) fn run(config: &config::Infer) -> anyhow::Result<Outcome> {
         let (n, m, e) = (cards.len(), model.network.factors(), evidence.len());
         format!("read {n} variables, {m} factors, {e} observations in {read_seconds:.3} s")
     });
-    let answer = infer(&model.network, &evidence, &config.params)
-        .with_context(|| config.model.display().to_string())?;
+    let answer = infer(&model.network, &evidence, &config.params).map_err(|error| blame(config, &error))?;
     for note in &answer.notes {
         common.warn(note);
     }
@@ -43,6 +41,19 @@ pub(crate) fn run(config: &config::Infer) -> anyhow::Result<Outcome> {
     }
     output::write(common.output.as_deref(), &bytes)?;
     Ok(if answer.converged { Outcome::Done } else { Outcome::Unconverged })
+}
+
+/// The error, after the file that it is about.
+fn blame(config: &config::Infer, error: &QueryError) -> anyhow::Error {
+    let model = name(&config.model);
+    match (error, &config.evidence) {
+        (QueryError::ZeroProbability, Some(evidence)) => anyhow::anyhow!("{}: {error}", name(evidence)),
+        (QueryError::ZeroProbability, None) => anyhow::anyhow!(
+            "{model}: every configuration has probability zero (log Z = -inf): \
+             marginals and the best assignment are undefined"
+        ),
+        _ => anyhow::anyhow!("{model}: {error}"),
+    }
 }
 
 fn as_json(answer: &Answer, cards: &[u32], read_seconds: f64) -> Value {

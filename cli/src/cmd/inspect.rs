@@ -1,10 +1,9 @@
 //! `gibbsite inspect`: what a file holds.
 
-use super::{read_evidence, read_model};
+use super::{name, read_evidence, read_model};
 use crate::{Outcome, config, output};
-use anyhow::Context;
 use gibbsite::data::uai::{Model, ModelKind};
-use gibbsite::infer::{Prospect, inspect};
+use gibbsite::infer::{Mebibytes, Prospect, inspect};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -13,7 +12,7 @@ pub(crate) fn run(config: &config::Inspect) -> anyhow::Result<Outcome> {
     let model = read_model(&config.file)?;
     let evidence = read_evidence(config.evidence.as_deref(), model.network.cards())?;
     let prospect = inspect(&model.network, &evidence, config.max_table_mib, common.seed, common.par)
-        .with_context(|| config.file.display().to_string())?;
+        .map_err(|error| anyhow::anyhow!("{}: {error}", name(&config.file)))?;
     let text = if common.json {
         let mut value = as_json(&model, evidence.len(), &prospect);
         if config.parameters {
@@ -21,7 +20,11 @@ pub(crate) fn run(config: &config::Inspect) -> anyhow::Result<Outcome> {
         }
         format!("{value}\n")
     } else {
-        as_text(&model, evidence.len(), &prospect)
+        let mut text = as_text(&model, evidence.len(), &prospect, config.max_table_mib);
+        if config.parameters {
+            write_parameters(&mut text, &model);
+        }
+        text
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(Outcome::Done)
@@ -34,7 +37,12 @@ fn preamble(model: &Model) -> &'static str {
     }
 }
 
-fn as_text(model: &Model, observed: usize, prospect: &Prospect) -> String {
+/// `1 factor`, `2 factors`.
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn as_text(model: &Model, observed: usize, prospect: &Prospect, limit: f64) -> String {
     let network = &model.network;
     let arity = network.cards().iter().max().copied().unwrap_or(0);
     let scope = (0..network.factors()).map(|k| network.scope(k).len()).max().unwrap_or(0);
@@ -43,36 +51,38 @@ fn as_text(model: &Model, observed: usize, prospect: &Prospect) -> String {
         let _ = writeln!(text, "  {name:<22} {value}");
     };
     line("variables", format!("{} (largest arity {arity}, {observed} observed)", network.variables()));
-    let entries = network.entries();
-    line("factors", format!("{} (largest scope {scope}, {entries} table entries)", network.factors()));
+    let entries = count_entries(network.entries() as f64);
+    line("factors", format!("{} (largest scope {scope}, {entries})", network.factors()));
     line(
-        "after evidence",
+        "left for inference",
         format!(
-            "{} variables, {} factors, {} components{}",
-            prospect.variables,
-            prospect.factors,
-            prospect.components,
+            "{}, {}, {}{}",
+            count(prospect.variables, "variable"),
+            count(prospect.factors, "factor"),
+            count(prospect.components, "component"),
             if prospect.forest { ", no cycles" } else { "" }
         ),
     );
     match prospect.junction {
         Ok(info) => {
             line("treewidth", format!("at most {}", info.treewidth));
-            line(
-                "largest table",
-                format!("{:.0} entries (2^{:.1})", info.largest_table, info.largest_table.max(1.0).log2()),
-            );
-            line(
-                "memory to run exactly",
-                format!("{:.1} MiB (pr, map), {:.1} MiB (mar)", info.mebibytes(false), info.mebibytes(true)),
-            );
+            let bits = info.largest_table.max(1.0).log2();
+            line("largest table", format!("{} (2^{bits:.1})", count_entries(info.largest_table)));
+            let (pr, mar) = (info.mebibytes(false), info.mebibytes(true));
+            let fits = if mar <= limit { "" } else { ", above --max-table-mib" };
+            let (pr, mar) = (Mebibytes(pr), Mebibytes(mar));
+            line("memory to run exactly", format!("{pr} (pr, map), {mar} (mar{fits})"));
         }
         Err(bits) => {
-            line("treewidth", format!("too large: every order tried needs a table of 2^{bits:.0} entries"))
+            line("treewidth", format!("too large: every order tried needs a table of 2^{bits:.1} entries"));
         }
     }
     line("suggested method", prospect.suggested.name().into());
     text
+}
+
+fn count_entries(entries: f64) -> String {
+    format!("{entries:.0} {}", if entries == 1.0 { "entry" } else { "entries" })
 }
 
 fn as_json(model: &Model, observed: usize, prospect: &Prospect) -> Value {
@@ -90,11 +100,27 @@ fn as_json(model: &Model, observed: usize, prospect: &Prospect) -> Value {
         "components": prospect.components,
         "acyclic": prospect.forest,
         "treewidth": info.map(|i| i.treewidth),
-        "largest_table": info.map(|i| i.largest_table),
+        "largest_table": info.map(|i| whole(i.largest_table)),
         "mebibytes_pr": info.map(|i| i.mebibytes(false)),
         "mebibytes_mar": info.map(|i| i.mebibytes(true)),
         "suggested_method": prospect.suggested.name(),
     })
+}
+
+/// A count without a point, as long as it is exact.
+fn whole(count: f64) -> Value {
+    if count.fract() == 0.0 && count.abs() < 2f64.powi(53) { json!(count as i64) } else { json!(count) }
+}
+
+/// One line for each factor.
+fn write_parameters(text: &mut String, model: &Model) {
+    let network = &model.network;
+    for k in 0..network.factors() {
+        let spaced = |items: Vec<String>| items.join(" ");
+        let scope = spaced(network.scope(k).iter().map(u32::to_string).collect());
+        let table = spaced(network.table(k).iter().map(f64::to_string).collect());
+        let _ = writeln!(text, "  factor {k} of ({scope}): {table}");
+    }
 }
 
 /// All factors; JSON has no infinities, so a forbidden configuration is `null`.

@@ -8,6 +8,11 @@ use gibbsite::data::source::Source;
 use gibbsite::data::uai;
 use std::path::Path;
 
+/// What messages call an input.
+fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "stdin".into() } else { path.display().to_string() }
+}
+
 /// Reads a UAI model; errors begin with the file's name.
 fn read_model(path: &Path) -> anyhow::Result<uai::Model> {
     let source = Source::open(path)?;

@@ -862,22 +862,26 @@ impl<T: Real> Gap<'_, T> {
 /// Largest entry, and smallest of those above `nothing` (`+inf` if there is none). In four lanes, so
 /// that it vectorises.
 fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
-    let (chunks, tail) = x.as_chunks::<4>();
-    let (mut high, mut low) = ([nothing; 4], [T::INFINITY; 4]);
     let put = |high: &mut T, low: &mut T, v: T| {
         *high = high.larger(v);
         *low = low.smaller(if nothing < v { v } else { T::INFINITY });
     };
-    for chunk in chunks {
-        for ((high, low), &v) in high.iter_mut().zip(&mut low).zip(chunk) {
-            put(high, low, v);
+    let (chunks, tail) = x.as_chunks::<4>();
+    let (mut top, mut bottom) = (nothing, T::INFINITY);
+    if !chunks.is_empty() {
+        let (mut high, mut low) = ([nothing; 4], [T::INFINITY; 4]);
+        for chunk in chunks {
+            for ((high, low), &v) in high.iter_mut().zip(&mut low).zip(chunk) {
+                put(high, low, v);
+            }
         }
+        top = high.into_iter().fold(top, T::larger);
+        bottom = low.into_iter().fold(bottom, T::smaller);
     }
-    for ((high, low), &v) in high.iter_mut().zip(&mut low).zip(tail) {
-        put(high, low, v);
+    for &v in tail {
+        put(&mut top, &mut bottom, v);
     }
-    let high = high.into_iter().fold(nothing, T::larger);
-    (high, low.into_iter().fold(T::INFINITY, T::smaller))
+    (top, bottom)
 }
 
 /// `out(j) = Σ_i x(i) table(i, j)`, four rows at a time to spare loads and stores of `out`.

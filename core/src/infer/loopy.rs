@@ -94,12 +94,13 @@ pub struct Loopy<'g, 'm, T> {
 impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
     /// `u32` entries that [`new`](Self::new) needs.
     pub const fn words_len(size: &Dimensions) -> usize {
-        size.message_words().saturating_add(Queue::<T>::words(size.factors)).saturating_add(size.variables)
+        size.message_words().saturating_add(Queue::<T>::entries(size.factors)).saturating_add(size.variables)
     }
 
     /// Real entries that [`new`](Self::new) needs.
     pub const fn reals_len(size: &Dimensions) -> usize {
-        size.message_reals().saturating_add(size.factors).saturating_add(size.arity.saturating_mul(2))
+        let more = Queue::<T>::entries(size.factors).saturating_add(size.arity.saturating_mul(2));
+        size.message_reals().saturating_add(more)
     }
 
     /// Uniform messages. [`InferError::BadValue`] if a finite log-potential is beyond ±[`LARGEST_ENTRY`].
@@ -304,12 +305,13 @@ fn send<T: Real>(
     let Some(queue) = queue else {
         return Ok(messages.update(k, damping, |_, _| {})?.0);
     };
-    let incidence = messages.incidence;
+    let (graph, incidence) = (messages.graph, messages.incidence);
     let (residual, left) = messages.update(k, damping, |v, by| {
         if by > T::zero() {
             for &e in incidence.edges(VarId(v)) {
                 let other = incidence.factor(e);
-                if other != k {
+                // A factor of one variable says the same whatever it hears.
+                if other != k && graph.scope(other).len() > 1 {
                     queue.raise(other.0, by);
                 }
             }

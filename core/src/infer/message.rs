@@ -263,12 +263,14 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     ) -> Result<(T, T), InferError> {
         self.gather(k, |_, _, _, _| {})?;
         if let [_] = self.graph.scope(k) {
-            // The table itself, whatever comes in.
+            // The table itself, whatever comes in: it never changes, so there is nothing to damp.
             let rho = self.rho(k);
             for (o, &t) in self.fresh.iter_mut().zip(self.graph.table(k)) {
                 *o = t / rho;
             }
-        } else if self.mode == Mode::Sum {
+            return self.store(k, T::zero(), &mut changed);
+        }
+        if self.mode == Mode::Sum {
             self.scale_sums(k)?;
             self.eliminate(k, T::zero(), |a, w| a * w, |a, b| a + b)?;
             self.trust_sums(k)?;

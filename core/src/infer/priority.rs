@@ -5,10 +5,16 @@ use crate::error::InferError;
 use crate::math::Real;
 
 /// Factors by priority, the largest first, the smaller number first among equals.
+///
+/// A raised priority takes effect when it has doubled: moving in the heap costs more than sending the
+/// messages of a small factor, and a factor of 2 in the order of updates is worth little.
 pub(super) struct Queue<'m, T> {
     heap: &'m mut [u32],
     place: &'m mut [u32],
+    /// What the heap is ordered by.
     priority: &'m mut [T],
+    /// What it would be ordered by; at most twice as much.
+    pending: &'m mut [T],
 }
 
 fn get(x: &[u32], i: usize) -> u32 {
@@ -22,8 +28,8 @@ fn set(x: &mut [u32], i: usize, value: u32) {
 }
 
 impl<'m, T: Real> Queue<'m, T> {
-    /// `u32` entries that a queue of so many factors needs; it needs `factors` real ones besides.
-    pub(super) const fn words(factors: usize) -> usize {
+    /// Entries that a queue of so many factors needs, of `u32` and as many real ones.
+    pub(super) const fn entries(factors: usize) -> usize {
         factors.saturating_mul(2)
     }
 
@@ -32,8 +38,12 @@ impl<'m, T: Real> Queue<'m, T> {
         words: &mut Arena<'m, u32>,
         reals: &mut Arena<'m, T>,
     ) -> Result<Self, InferError> {
-        let mut queue =
-            Self { heap: words.take(factors)?, place: words.take(factors)?, priority: reals.take(factors)? };
+        let mut queue = Self {
+            heap: words.take(factors)?,
+            place: words.take(factors)?,
+            priority: reals.take(factors)?,
+            pending: reals.take(factors)?,
+        };
         queue.fill(T::zero());
         Ok(queue)
     }
@@ -41,6 +51,7 @@ impl<'m, T: Real> Queue<'m, T> {
     /// Gives every factor the same priority.
     pub(super) fn fill(&mut self, priority: T) {
         self.priority.fill(priority);
+        self.pending.fill(priority);
         for (i, (h, p)) in self.heap.iter_mut().zip(self.place.iter_mut()).enumerate() {
             (*h, *p) = (i as u32, i as u32);
         }
@@ -63,13 +74,18 @@ impl<'m, T: Real> Queue<'m, T> {
 
     /// Adds to a factor's priority.
     pub(super) fn raise(&mut self, k: u32, by: T) {
-        self.assign(k, self.priority(k) + by);
+        let Some(pending) = self.pending.get_mut(k as usize) else { return };
+        *pending += by;
+        let (new, old) = (*pending, self.priority(k));
+        if new > old + old {
+            self.assign(k, new);
+        }
     }
 
     /// Sets a factor's priority and moves it to where it belongs.
     pub(super) fn assign(&mut self, k: u32, priority: T) {
-        if let Some(p) = self.priority.get_mut(k as usize) {
-            *p = priority;
+        if let (Some(p), Some(q)) = (self.priority.get_mut(k as usize), self.pending.get_mut(k as usize)) {
+            (*p, *q) = (priority, priority);
         }
         let mut i = get(self.place, k as usize) as usize;
         while i > 0 {
@@ -109,11 +125,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_top_is_always_the_largest() {
-        let (mut words, mut reals) = ([0u32; 14], [0.0f64; 7]);
-        let mut queue =
-            Queue::new(7, &mut Arena::new(&mut words, 14).unwrap(), &mut Arena::new(&mut reals, 7).unwrap())
-                .unwrap();
+    fn the_top_is_always_the_largest() -> Result<(), InferError> {
+        let (mut words, mut reals) = ([0u32; 14], [0.0f64; 14]);
+        let mut queue = Queue::new(7, &mut Arena::new(&mut words, 14)?, &mut Arena::new(&mut reals, 14)?)?;
         queue.fill(f64::INFINITY);
         assert_eq!(queue.top().0, 0);
         let mut mirror = [f64::INFINITY; 7];
@@ -122,9 +136,17 @@ mod tests {
             x = x.wrapping_mul(1664525).wrapping_add(1013904223);
             let (k, p) = ((x >> 16) % 7, f64::from((x >> 8) % 5));
             queue.assign(k, p);
-            *mirror.get_mut(k as usize).unwrap() = p;
+            if let Some(m) = mirror.get_mut(k as usize) {
+                *m = p;
+            }
             let best = crate::math::argmax(&mirror);
             assert_eq!(queue.top().0 as usize, best);
         }
+        queue.fill(1.0);
+        queue.raise(3, 0.5);
+        assert_eq!(queue.top(), (0, 1.0));
+        queue.raise(3, 1.0);
+        assert_eq!(queue.top(), (3, 2.5));
+        Ok(())
     }
 }

@@ -77,12 +77,12 @@ impl<'g, 'm, T: Real> Trw<'g, 'm, T> {
     /// `u32` entries that [`new`](Self::new) needs.
     pub const fn words_len(size: &Dimensions) -> usize {
         let more = size.factors.saturating_mul(3).saturating_add(size.variables.saturating_mul(2));
-        size.message_words().saturating_add(Queue::<T>::words(size.factors)).saturating_add(more)
+        size.message_words().saturating_add(Queue::<T>::entries(size.factors)).saturating_add(more)
     }
 
     /// Real entries that [`new`](Self::new) needs.
     pub const fn reals_len(size: &Dimensions) -> usize {
-        let more = size.factors.saturating_mul(2).saturating_add(size.labels).saturating_add(size.arity);
+        let more = size.factors.saturating_mul(3).saturating_add(size.labels).saturating_add(size.arity);
         size.message_reals().saturating_add(more)
     }
 

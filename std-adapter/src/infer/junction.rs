@@ -1,6 +1,7 @@
 //! The junction tree on a desk: parts planned and run in parallel, memory known before it is taken.
 
 use super::parts::Part;
+use crate::memory::Reals;
 use crate::par::{DeskFork, Par};
 use crate::plan::{JunctionPlan, PlanError, PlanInfo, PlanParams, plan};
 use gibbsite_core::error::InferError;
@@ -26,10 +27,10 @@ pub(super) fn prepare(parts: &[Part], params: &PlanParams, par: Par) -> Result<F
 
 /// Owned memory for one run, as large as the plan says.
 struct Owned {
-    messages: Vec<f64>,
+    messages: Reals,
     facts: Vec<Fact<f64>>,
-    belief: Vec<f64>,
-    separator: Vec<f64>,
+    belief: Reals,
+    separator: Reals,
     index: Vec<u32>,
     starts: Vec<u32>,
 }
@@ -38,10 +39,10 @@ impl Owned {
     fn new(plan: &Plan<'_>, variables: usize, marginals: bool) -> Self {
         let for_marginals = |len: usize| if marginals { len } else { 0 };
         Self {
-            messages: vec![0.0; plan.messages_len()],
+            messages: Reals::zeroed(plan.messages_len()),
             facts: vec![Fact::default(); plan.clusters()],
-            belief: vec![0.0; for_marginals(plan.belief_len())],
-            separator: vec![0.0; for_marginals(plan.separator_len())],
+            belief: Reals::zeroed(for_marginals(plan.belief_len())),
+            separator: Reals::zeroed(for_marginals(plan.separator_len())),
             index: vec![0; plan.index_len()],
             starts: vec![0; variables],
         }
@@ -49,10 +50,10 @@ impl Owned {
 
     fn lend(&mut self) -> Memory<'_, f64> {
         Memory {
-            messages: &mut self.messages,
+            messages: self.messages.slice(),
             facts: &mut self.facts,
-            belief: &mut self.belief,
-            separator: &mut self.separator,
+            belief: self.belief.slice(),
+            separator: self.separator.slice(),
             index: &mut self.index,
             starts: &mut self.starts,
         }

@@ -142,6 +142,8 @@ pub enum QueryError {
         info: Option<PlanInfo>,
         /// Binary digits of the largest table.
         bits: f64,
+        /// Whether marginals were asked for, which need more tables.
+        marginals: bool,
         /// The limit in mebibytes.
         limit: f64,
     },
@@ -175,16 +177,12 @@ impl fmt::Display for QueryError {
                 f,
                 "the evidence has probability zero (log Z = -inf): marginals and the best assignment are undefined"
             ),
-            Self::TooWide { info, bits, limit } => {
-                write!(f, "exact inference does not fit: the largest table would have 2^{bits:.1} entries")?;
-                if let Some(info) = info {
-                    let mib = info.mebibytes(true);
-                    write!(f, " (treewidth at most {}, {mib:.0} MiB in all)", info.treewidth)?;
-                }
-                write!(
-                    f,
-                    ", but --max-table-mib is {limit}; raise it, or use --method bp, trw or gibbs for an approximation"
-                )
+            Self::TooWide { info, bits, marginals, limit } => {
+                let needed = info.map_or(f64::INFINITY, |info| info.mebibytes(*marginals));
+                // Tables that 32 bits cannot address are refused below the limit too.
+                let raise = if needed < ADDRESSABLE_MIB { "raise it, or " } else { "" };
+                let why = why_too_wide(info.as_ref(), *bits, *marginals, *limit);
+                write!(f, "{why}; {raise}use an approximate --method such as bp")
             }
             Self::TooManyConfigurations { bits } => write!(
                 f,
@@ -193,7 +191,9 @@ impl fmt::Display for QueryError {
             ),
             Self::TooManyLabels { labels, limit } => write!(
                 f,
-                "the variables have {labels} labels in all, which does not fit --max-table-mib {limit}; raise it"
+                "the variables have {labels} labels in all: one number for each takes {}, \
+                 but the limit is {limit} MiB; raise --max-table-mib",
+                Mebibytes(labels_mib(*labels))
             ),
             Self::Unsuitable(why) => write!(f, "{why}"),
             Self::NoStart => write!(
@@ -207,6 +207,48 @@ impl fmt::Display for QueryError {
 }
 
 impl std::error::Error for QueryError {}
+
+/// Tables of 2^32 entries, the most that offsets of 32 bits reach.
+const ADDRESSABLE_MIB: f64 = 32768.0;
+
+/// Why exact inference is not possible, without what to do about it.
+fn why_too_wide(info: Option<&PlanInfo>, bits: f64, marginals: bool, limit: f64) -> String {
+    let Some(info) = info else {
+        return format!(
+            "exact inference does not fit --max-table-mib {limit}: \
+             every elimination order tried needs a table of 2^{bits:.1} entries"
+        );
+    };
+    let (needed, width) = (Mebibytes(info.mebibytes(marginals)), info.treewidth);
+    format!(
+        "exact inference needs {needed} of tables (treewidth at most {width}, largest 2^{bits:.1} entries), \
+         but --max-table-mib is {limit}"
+    )
+}
+
+/// Mebibytes of one number for each label.
+fn labels_mib(labels: u64) -> f64 {
+    labels as f64 * 8.0 / f64::from(1 << 20)
+}
+
+/// Mebibytes for a person: two digits are enough, rounded up so that a limit of what is shown suffices.
+///
+/// ```
+/// use gibbsite::infer::Mebibytes;
+/// assert_eq!(Mebibytes(4096.2).to_string(), "4097 MiB");
+/// assert_eq!(Mebibytes(0.000161).to_string(), "0.00017 MiB");
+/// assert_eq!(Mebibytes(0.0).to_string(), "0 MiB");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mebibytes(pub f64);
+
+impl fmt::Display for Mebibytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = if self.0 > 0.0 { (1.0 - self.0.log10().floor()).clamp(0.0, 12.0) } else { 0.0 };
+        let scale = 10f64.powf(decimals);
+        write!(f, "{:.*} MiB", decimals as usize, (self.0 * scale).ceil() / scale)
+    }
+}
 
 impl From<InferError> for QueryError {
     fn from(error: InferError) -> Self {
@@ -278,8 +320,10 @@ pub fn infer(network: &Network, evidence: &Evidence, params: &InferParams) -> Re
         return Err(QueryError::ZeroProbability);
     }
     let labels: u64 = network.cards().iter().map(|&c| u64::from(c)).sum();
-    if labels as f64 * 8.0 / f64::from(1 << 20) > params.max_table_mib {
-        return Err(QueryError::TooManyLabels { labels, limit: params.max_table_mib });
+    // A small limit on tables is a request for an approximation, which needs this much all the same.
+    let limit = params.max_table_mib.max(1024.0);
+    if labels_mib(labels) > limit {
+        return Err(QueryError::TooManyLabels { labels, limit });
     }
     let found = params.par.run(|par| choose(&reduced.network, &InferParams { par, ..*params }))?;
     answer(network, &reduced, params.task, found, start)
@@ -327,12 +371,10 @@ fn choose(network: &Network, params: &InferParams) -> Result<Found, QueryError> 
                 return Ok(found);
             }
             match by_junction(network, params) {
-                Err(wide @ QueryError::TooWide { .. }) => {
+                Err(QueryError::TooWide { info, bits, marginals, limit }) => {
                     let mut found = approximate::belief_propagation(network, params)?;
-                    found.notes.insert(
-                        0,
-                        format!("{wide}. Fell back to belief propagation: the answer is approximate"),
-                    );
+                    let why = why_too_wide(info.as_ref(), bits, marginals, limit);
+                    found.notes.insert(0, format!("{why}. The answer is approximate, by belief propagation"));
                     Ok(found)
                 }
                 other => other,
@@ -349,16 +391,19 @@ fn plan_params(seed: u64) -> PlanParams {
 
 fn by_junction(network: &Network, params: &InferParams) -> Result<Found, QueryError> {
     let limit = params.max_table_mib;
+    let marginals = params.task == Task::Marginals;
+    let too_large = |info: PlanInfo| {
+        let bits = info.largest_table.log2();
+        QueryError::TooWide { info: Some(info), bits, marginals, limit }
+    };
     let parts = parts::split(network);
     let forest = junction::prepare(&parts, &plan_params(params.seed), params.par).map_err(|e| match e {
-        PlanError::TooWide { bits } => QueryError::TooWide { info: None, bits, limit },
-        PlanError::TooLarge { info } => {
-            QueryError::TooWide { info: Some(info), bits: info.largest_table.log2(), limit }
-        }
+        PlanError::TooWide { bits } => QueryError::TooWide { info: None, bits, marginals, limit },
+        PlanError::TooLarge { info } => too_large(info),
     })?;
     let info = forest.info;
-    if info.mebibytes(params.task == Task::Marginals) > limit {
-        return Err(QueryError::TooWide { info: Some(info), bits: info.largest_table.log2(), limit });
+    if info.mebibytes(marginals) > limit {
+        return Err(too_large(info));
     }
     let mut found = Found { treewidth: Some(info.treewidth), ..Found::exact(Method::Junction) };
     match params.task {

@@ -270,7 +270,7 @@ fn best_of_restarts(graph: &Interactions, rest: &[u32], params: &OrderParams) ->
 }
 
 /// Planning steps spent for each table entry that the best order touches.
-const PLANNING_SHARE: f64 = 1.0;
+const PLANNING_SHARE: f64 = 0.25;
 
 type Steps = Vec<(usize, Vec<usize>)>;
 

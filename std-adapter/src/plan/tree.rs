@@ -53,9 +53,6 @@ pub(super) fn build(
     builder.choose_homes();
     builder.mark_receivers(params.factor_marginals);
     let info = builder.info(order);
-    if std::env::var("DBG").is_ok() {
-        builder.debug();
-    }
     // Positions are 32 bits, and a clique must have at most 32 variables.
     if info.messages >= 4e9 || info.largest_table >= 4e9 {
         return Err(PlanError::TooLarge { info });
@@ -409,53 +406,5 @@ impl Builder<'_> {
             words[HEADER + RECORD * c..HEADER + RECORD * (c + 1)].copy_from_slice(&record);
         }
         words
-    }
-}
-impl Builder<'_> {
-    fn debug(&self) {
-        let mut big: Vec<_> =
-            (0..self.nodes.len()).filter(|&c| self.size(&self.nodes[c].scope) >= 65536.0).collect();
-        big.truncate(40);
-        for c in big {
-            let n = &self.nodes[c];
-            let ins: Vec<_> = n
-                .inputs
-                .iter()
-                .map(|&i| {
-                    let m = &self.nodes[i as usize];
-                    format!(
-                        "{}{}:2^{:.1}",
-                        if m.potential {
-                            "P"
-                        } else if m.scope.len() == m.separator.len() {
-                            "J"
-                        } else {
-                            "C"
-                        },
-                        if m.receives { "r" } else { "" },
-                        self.size(&m.separator).log2()
-                    )
-                })
-                .collect();
-            eprintln!(
-                "{c} {} size 2^{:.1} sep 2^{:.1} inputs {:?} homes {} rank {:?}",
-                if n.scope.len() == n.separator.len() { "join" } else { "clique" },
-                self.size(&n.scope).log2(),
-                self.size(&n.separator).log2(),
-                ins,
-                n.homes.len(),
-                n.scope.iter().map(|&v| self.rank[v as usize]).collect::<Vec<_>>()
-            );
-            for &i in &n.inputs {
-                eprintln!(
-                    "      {:?}",
-                    self.nodes[i as usize]
-                        .separator
-                        .iter()
-                        .map(|&v| self.rank[v as usize])
-                        .collect::<Vec<_>>()
-                );
-            }
-        }
     }
 }

@@ -216,7 +216,7 @@ impl fmt::Display for UaiErrorKind {
                 write!(f, "factor {factor} names variable {variable} twice")
             }
             Self::TableTooLarge(k) => {
-                write!(f, "the tables up to factor {k} have more entries than fit, expected at most {}", u32::MAX)
+                write!(f, "with factor {k} the tables have more than {} entries", u32::MAX)
             }
             Self::EntryCount { factor, found, expected } => write!(
                 f,

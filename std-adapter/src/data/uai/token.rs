@@ -242,7 +242,7 @@ impl Token<'_> {
         let mut text = String::new();
         for c in String::from_utf8_lossy(head).chars() {
             match c {
-                '"' | '\'' | '\\' => text.push(c),
+                '"' | '\'' => text.push(c),
                 _ => text.extend(c.escape_debug()),
             }
         }
