@@ -1,0 +1,275 @@
+//! Exact inference by message passing in a junction tree, driven by a [`Plan`].
+//!
+//! Objective: `log Z = log Σ_x Π_k ψ_k(x_{C_k})` (Thesis eq. 1.3), all `P(x_i)`, `max_x Π_k ψ_k`, and samples
+//! from `P(x)`. Input: a checked graph and a plan for it. Exact: there is no stopping rule; the work is the sum of the
+//! clique sizes (Lauritzen & Spiegelhalter 1988; the thesis refers to it in 1.1.2 as low-treewidth inference).
+//!
+//! How ours differs from the textbook:
+//! - **Linear where safe, logarithmic where not.** Each message carries the logarithms of its largest and smallest
+//!   non-zero entry. If their sums over a clique's inputs prove that no product can leave the
+//!   floating-point range, the clique multiplies potentials; otherwise that clique alone is done with
+//!   log-add-exp. Both are exact up to rounding, for log-potentials of any size.
+//! - **Memory is the separators plus one clique.** The first pass never stores a clique. The second makes
+//!   one clique's belief at a time, and a separator's message down, belief ÷ message up, takes the place of the message up.
+//! - **Decoding and sampling keep no back pointers**: the separator's labels are known when a clique is reached, and
+//!   the few configurations of the rest are evaluated again.
+
+mod descend;
+mod distribute;
+mod operands;
+mod separator;
+
+pub use separator::Fact;
+
+use super::contract::{Fork, Linear, LogSum, MaxPlus, Shape, Span, contract, size_of_scope};
+use super::plan::{Cluster, Plan};
+use crate::error::{InferError, need};
+use crate::graph::FactorGraph;
+use crate::ids::FactorId;
+use crate::math::Real;
+use crate::stride::{self, Axes};
+use operands::Operands;
+use separator::{settle_linear, settle_log, settle_max};
+
+/// The memory of a run, lent by the caller; lengths as the [`Plan`] says.
+#[derive(Debug)]
+pub struct Memory<'m, T> {
+    /// [`Plan::messages_len`] entries.
+    pub messages: &'m mut [T],
+    /// One for each cluster.
+    pub facts: &'m mut [Fact<T>],
+    /// [`Plan::belief_len`] entries for marginals, else none.
+    pub belief: &'m mut [T],
+    /// [`Plan::separator_len`] entries for marginals, else none.
+    pub separator: &'m mut [T],
+    /// [`Plan::index_len`] entries.
+    pub index: &'m mut [u32],
+    /// One for each variable.
+    pub starts: &'m mut [u32],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Empty,
+    Summed,
+    Maximised,
+    Distributed,
+}
+
+/// A run of a plan on a graph.
+///
+/// ```
+/// use gibbsite_core::graph::FactorGraph;
+/// use gibbsite_core::infer::contract::Sequential;
+/// use gibbsite_core::infer::junction::{Fact, Junction, Memory};
+/// use gibbsite_core::infer::plan::{HEADER, MAGIC, NONE, POTENTIAL, Plan};
+/// // One factor over one variable: a potential below a clique.
+/// let values = [0.0, 3f64.ln()];
+/// let graph = FactorGraph::new(&[2], &[0, 1], &[0], &[0, 2], &values)?;
+/// let words = [
+///     MAGIC, 1, 1, 2, 64, 0, // header
+///     1, POTENTIAL, 32, 1, 32, 1, 32, 1, 32, 0, 32, 0, 0, // cluster 0: factor 0
+///     NONE, 0, 32, 1, 32, 0, 32, 1, 32, 1, 32, 0, 2, // cluster 1: child 0, home of variable 0
+///     0, // pool: the number 0, which is variable, factor and child
+/// ];
+/// let plan = Plan::open(&words, &graph, &mut [0; 8]).unwrap();
+/// let (mut messages, mut facts, mut belief) = ([0.0; 3], [Fact::default(); 2], [0.0; 2]);
+/// let (mut separator, mut index, mut temp) = ([0.0; 2], [0; 32], [0.0; 2]);
+/// let memory = Memory {
+///     messages: &mut messages, facts: &mut facts, belief: &mut belief,
+///     separator: &mut separator, index: &mut index, starts: &mut [0],
+/// };
+/// let mut fork = Sequential { temp: &mut temp };
+/// let mut run = Junction::new(plan, graph, memory).unwrap();
+/// assert!((run.sum(&mut fork).unwrap() - 4f64.ln()).abs() < 1e-12);
+/// let mut marginals = [0.0; 2];
+/// run.marginals(&mut fork, &mut marginals).unwrap();
+/// assert!((marginals[1] - 0.75).abs() < 1e-12);
+/// # Ok::<(), gibbsite_core::error::GraphError>(())
+/// ```
+#[derive(Debug)]
+pub struct Junction<'a, 'm, T> {
+    plan: Plan<'a>,
+    graph: FactorGraph<'a, T>,
+    memory: Memory<'m, T>,
+    state: State,
+}
+
+impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
+    /// Joins plan, graph and memory. The plan must have been opened for this graph, or for one that
+    /// differs from it in its values only.
+    pub fn new(plan: Plan<'a>, graph: FactorGraph<'a, T>, memory: Memory<'m, T>) -> Result<Self, InferError> {
+        need(plan.messages_len(), memory.messages.len())?;
+        need(plan.clusters(), memory.facts.len())?;
+        need(plan.index_len(), memory.index.len())?;
+        need(graph.variables(), memory.starts.len())?;
+        Ok(Self { plan, graph, memory, state: State::Empty })
+    }
+
+    /// The first pass with sums: returns `log Z`, or [`InferError::ZeroProbability`].
+    pub fn sum(&mut self, fork: &mut impl Fork<T>) -> Result<T, InferError> {
+        self.state = State::Empty;
+        let log_z = self.collect(fork, false)?;
+        self.state = State::Summed;
+        Ok(log_z)
+    }
+
+    /// The first pass with maxima: returns `max_x Σ_k log ψ_k(x)`, or [`InferError::ZeroProbability`].
+    pub fn maximise(&mut self, fork: &mut impl Fork<T>) -> Result<T, InferError> {
+        self.state = State::Empty;
+        let best = self.collect(fork, true)?;
+        self.state = State::Maximised;
+        Ok(best)
+    }
+
+    fn collect(&mut self, fork: &mut impl Fork<T>, max: bool) -> Result<T, InferError> {
+        let mut total = T::zero();
+        for k in self.graph.factor_ids().filter(|&k| self.graph.scope(k).is_empty()) {
+            total += self.graph.table(k).first().copied().unwrap_or(T::zero());
+        }
+        // Here `starts` marks the variables that some factor mentions.
+        self.memory.starts.fill(0);
+        for c in 0..self.plan.clusters() {
+            let cluster = self.plan.cluster(c);
+            if cluster.potential {
+                self.multiply_factors(c, &cluster, max)?;
+            } else {
+                self.send_up(c, &cluster, max, fork)?;
+            }
+            for &v in cluster.homes.iter().chain(cluster.separator_homes) {
+                if let Some(mark) = self.memory.starts.get_mut(v as usize) {
+                    *mark = 1;
+                }
+            }
+            let fact = self.fact(c)?;
+            total += fact.scale;
+            if cluster.parent.is_none() {
+                total += self.total_of_root(&cluster, &fact, max)?;
+            }
+        }
+        for (&card, &mark) in self.graph.cards().iter().zip(self.memory.starts.iter()) {
+            if !max && mark == 0 {
+                // A variable that no factor mentions is free: it multiplies Z by its arity.
+                total += T::from_f64(f64::from(card)).ln();
+            }
+        }
+        if total == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(total) }
+    }
+
+    fn total_of_root(&self, cluster: &Cluster<'_>, fact: &Fact<T>, max: bool) -> Result<T, InferError> {
+        let table = self.message(cluster)?;
+        if max {
+            return Ok(crate::math::maximum(table));
+        }
+        if fact.log {
+            return Ok(crate::math::log_sum_exp(table));
+        }
+        let mut sum = T::zero();
+        for &v in table {
+            sum += v;
+        }
+        Ok(sum.ln())
+    }
+
+    fn fact(&self, c: usize) -> Result<Fact<T>, InferError> {
+        self.memory.facts.get(c).copied().ok_or(InferError::Shape)
+    }
+
+    fn message(&self, cluster: &Cluster<'_>) -> Result<&[T], InferError> {
+        let len = size_of_scope(cluster.separator, self.graph.cards()).ok_or(InferError::Shape)?;
+        self.memory.messages.get(cluster.message_at..cluster.message_at + len).ok_or(InferError::Shape)
+    }
+
+    /// `message(x) = Σ_k log ψ_k(x)`, then its exponential if its range allows.
+    fn multiply_factors(&mut self, c: usize, cluster: &Cluster<'_>, max: bool) -> Result<(), InferError> {
+        let cards = self.graph.cards();
+        let len = size_of_scope(cluster.separator, cards).ok_or(InferError::Shape)?;
+        let range = cluster.message_at..cluster.message_at + len;
+        let out = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
+        let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
+        out.fill(T::zero());
+        for &k in cluster.inputs {
+            let scope = self.graph.scope(FactorId(k));
+            let mut axes = Axes::new();
+            for &v in cluster.scope {
+                let card = cards.get(v as usize).copied().unwrap_or(1);
+                let after = scope.iter().skip_while(|&&u| u != v).skip(1);
+                let stride: u32 = after.filter_map(|&u| cards.get(u as usize)).product();
+                if !stride::push(&mut axes, card, if scope.contains(&v) { stride } else { 0 }) {
+                    return Err(InferError::Shape);
+                }
+            }
+            stride::spread(&axes, out, self.graph.table(FactorId(k)), |o, v| *o += v);
+        }
+        let span = Span::of(out, T::NEG_INFINITY);
+        *fact = if max { settle_max(out, span) } else { settle_log(out, span) }?;
+        Ok(())
+    }
+
+    /// One clique's message up.
+    fn send_up(
+        &mut self,
+        c: usize,
+        cluster: &Cluster<'_>,
+        max: bool,
+        fork: &mut impl Fork<T>,
+    ) -> Result<(), InferError> {
+        let linear = !max && self.make_alike(cluster, None)?;
+        let cards = self.graph.cards();
+        let size = size_of_scope(cluster.separator, cards).ok_or(InferError::Shape)?;
+        let (below, rest) =
+            self.memory.messages.split_at_mut_checked(cluster.message_at).ok_or(InferError::Shape)?;
+        let out = rest.get_mut(..size).ok_or(InferError::Shape)?;
+        let mut operands = Operands::new(cluster.separator);
+        operands.children(&self.plan, cluster, below, cards)?;
+        let block = self.plan.block_of(cluster.scope, cards);
+        let outer = cluster.scope.get(..cluster.scope.len() - block).ok_or(InferError::Shape)?;
+        let shared = outer.iter().zip(cluster.separator).take_while(|(a, b)| a == b).count();
+        let lead = cluster.separator.get(..shared).ok_or(InferError::Shape)?;
+        let shape = Shape { cards, lead, order: cluster.scope, block };
+        let loops = operands.loops(self.memory.index, shape)?;
+        let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
+        *fact = if max {
+            let span = contract(&loops, MaxPlus, operands.tables(), out, fork, true)?;
+            settle_max(out, span)
+        } else if linear {
+            let span = contract(&loops, Linear, operands.tables(), out, fork, true)?;
+            settle_linear(out, span)
+        } else {
+            let span = contract(&loops, LogSum, operands.tables(), out, fork, true)?;
+            settle_log(out, span)
+        }?;
+        Ok(())
+    }
+
+    /// Decides whether a clique can multiply potentials; if not, turns all its inputs into logarithms.
+    /// `own` is the clique's own message (from above), if that is an input too.
+    fn make_alike(&mut self, cluster: &Cluster<'_>, own: Option<usize>) -> Result<bool, InferError> {
+        let (mut low, mut high, mut log) = (T::zero(), T::zero(), false);
+        let all = || cluster.inputs.iter().map(|&c| c as usize).chain(own);
+        for c in all() {
+            let fact = self.fact(c)?;
+            log |= fact.log;
+            low += fact.low.smaller(T::zero());
+            high += fact.high.larger(T::zero());
+        }
+        let size = size_of_scope(cluster.scope, self.graph.cards()).ok_or(InferError::Shape)?;
+        high += T::from_f64(size as f64).ln();
+        if !log && -T::LOG_RANGE <= low && high <= T::LOG_RANGE {
+            return Ok(true);
+        }
+        for c in all() {
+            let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
+            if !fact.log {
+                fact.log = true;
+                let child = self.plan.cluster(c);
+                let len = size_of_scope(child.separator, self.graph.cards()).ok_or(InferError::Shape)?;
+                let range = child.message_at..child.message_at + len;
+                for v in self.memory.messages.get_mut(range).ok_or(InferError::Shape)? {
+                    *v = v.ln();
+                }
+            }
+        }
+        Ok(false)
+    }
+}

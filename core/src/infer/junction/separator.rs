@@ -1,0 +1,93 @@
+//! What is known of a separator's message, and how it is brought into a form that keeps its precision.
+
+use crate::error::InferError;
+use crate::infer::contract::Span;
+use crate::math::Real;
+
+/// What is known of a message: its form, the part of its logarithm that was taken out, and its range.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fact<T> {
+    /// Whether the entries are logarithms.
+    pub(super) log: bool,
+    /// `true message = e^scale · message`.
+    pub(super) scale: T,
+    /// Logarithms of the largest and of the smallest non-zero entry.
+    pub(super) high: T,
+    pub(super) low: T,
+}
+/// Takes the largest logarithm out of a max-product message.
+pub(super) fn settle_max<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fact<T>, InferError> {
+    if span.high == T::NEG_INFINITY {
+        return Err(InferError::ZeroProbability);
+    }
+    for v in message {
+        *v -= span.high;
+    }
+    Ok(Fact { log: true, scale: span.high, high: T::zero(), low: T::zero() })
+}
+
+/// A message of logarithms: exponentiated if its range allows, else shifted.
+pub(super) fn settle_log<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fact<T>, InferError> {
+    if span.high == T::NEG_INFINITY {
+        return Err(InferError::ZeroProbability);
+    }
+    let low = span.low - span.high;
+    let log = low < -T::LOG_RANGE;
+    for v in message {
+        *v -= span.high;
+        if !log {
+            *v = v.exp();
+        }
+    }
+    Ok(Fact { log, scale: span.high, high: T::zero(), low })
+}
+
+/// A message of potentials: rescaled only when it has moved far from 1.
+pub(super) fn settle_linear<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fact<T>, InferError> {
+    if span.high <= T::zero() {
+        return Err(InferError::ZeroProbability);
+    }
+    let (high, low) = (span.high.ln(), span.low.ln());
+    let near = T::from_f64(16.0);
+    if high.abs() <= near {
+        return Ok(Fact { log: false, scale: T::zero(), high, low });
+    }
+    if low - high < -T::LOG_RANGE {
+        // Rescaling would underflow: keep logarithms.
+        for v in message {
+            *v = v.ln() - high;
+        }
+        return Ok(Fact { log: true, scale: high, high: T::zero(), low: low - high });
+    }
+    for v in message {
+        *v /= span.high;
+    }
+    Ok(Fact { log: false, scale: high, high: T::zero(), low: low - high })
+}
+
+/// The message down, `belief / message up`, in place of the message up. Where the message up is 0 the
+/// belief is too, and so is the result: whatever stands there is multiplied by 0 below.
+pub(super) fn divide<T: Real>(
+    belief: &mut [T],
+    message: &mut [T],
+    up: Fact<T>,
+    span: Span<T>,
+) -> Result<Fact<T>, InferError> {
+    if !up.log {
+        let (high, low) = (span.high.ln(), span.low.ln());
+        if high - up.low <= T::LOG_RANGE && -T::LOG_RANGE <= low - up.high {
+            for (m, &b) in message.iter_mut().zip(belief.iter()) {
+                *m = if *m > T::zero() { b / *m } else { T::zero() };
+            }
+            return settle_linear(message, Span::of(message, T::zero()));
+        }
+        for (m, b) in message.iter_mut().zip(belief.iter_mut()) {
+            *m = m.ln();
+            *b = b.ln();
+        }
+    }
+    for (m, &b) in message.iter_mut().zip(belief.iter()) {
+        *m = if *m == T::NEG_INFINITY { T::NEG_INFINITY } else { b - *m };
+    }
+    settle_log(message, Span::of(message, T::NEG_INFINITY))
+}
