@@ -1,5 +1,6 @@
 //! Exact answers by enumeration: slow, obvious, and accurate for log-potentials of any size.
 
+use crate::desk::Found;
 use gibbsite::data::network::Network;
 use gibbsite_core::graph::FactorGraph;
 use gibbsite_core::math::Real;
@@ -211,6 +212,32 @@ impl<T: Real> Flat<T> {
     pub fn graph(&self) -> FactorGraph<'_, T> {
         FactorGraph::new(&self.cards, &self.scope_start, &self.scope, &self.table_start, &self.values)
             .expect("well-formed arrays")
+    }
+}
+
+impl Exact {
+    /// What is wrong with an engine's answers, if something is. `tolerance` is relative to `max(1, |expected|)` for
+    /// logarithms; probabilities may be off by `probability`.
+    pub fn fault(&self, model: &Model, found: &Found, tolerance: f64, probability: f64) -> Option<String> {
+        if !close(found.log_z, self.log_z, tolerance) {
+            return Some(format!("log Z is {}, not {}", found.log_z, self.log_z));
+        }
+        let off = distance(&found.marginals, &self.marginals);
+        if off > probability {
+            return Some(format!("off by {off:e}: marginals {:?}, not {:?}", found.marginals, self.marginals));
+        }
+        for (k, (found, exact)) in found.factor_marginals.iter().zip(&self.factor_marginals).enumerate() {
+            let off = found.as_ref().map_or(0.0, |found| distance(found, exact));
+            if off > probability {
+                return Some(format!("off by {off:e}: marginal of factor {k} {found:?}, not {exact:?}"));
+            }
+        }
+        if !close(found.best, self.best, tolerance) {
+            return Some(format!("the maximum is {}, not {}", found.best, self.best));
+        }
+        let reached = model.log_potential(&found.labels);
+        let missed = !close(reached, self.best, tolerance);
+        missed.then(|| format!("{:?} reaches {reached}, not {}", found.labels, self.best))
     }
 }
 

@@ -246,7 +246,8 @@ proptest! {
         max_out(&t.view(), &mut TableMut::new(&keep, &keep_cards, &mut memory).unwrap()).unwrap();
         let maximal = t.max_out(&keep).unwrap();
         prop_assert_eq!(maximal.values(), memory.as_slice());
-        prop_assert_eq!(t.target().view().values(), a.values.as_slice());
+        let target = t.target();
+        prop_assert_eq!(target.view().values(), a.values.as_slice());
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`plan`] answers, before anything is allocated, how wide the tree is and how much memory it takes
 //! ([`PlanInfo`]), and gives the words that [`gibbsite_core::infer::plan::Plan::open`] checks.
 
+mod fill;
 mod order;
 mod tree;
 

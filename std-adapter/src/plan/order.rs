@@ -13,6 +13,7 @@
 //! microseconds; and the number of restarts follows from counted work, not from a clock: the same seed gives the
 //! same order on any machine.
 
+use super::fill::FillGraph;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -121,128 +122,27 @@ enum Rule {
     FillThenWeight,
 }
 
-/// A compact graph for restarts: bit sets over local numbers.
-struct Bits {
-    words: usize,
-    rows: Vec<u64>,
-    degree: Vec<u32>,
-    fill: Vec<i64>,
-    weight: Vec<f64>,
-}
-
-impl Bits {
-    fn new(graph: &Interactions, rest: &[u32]) -> Self {
-        let n = rest.len();
-        let words = n.div_ceil(64);
-        let mut local = vec![u32::MAX; graph.cards.len()];
-        for (i, &v) in rest.iter().enumerate() {
-            local[v as usize] = i as u32;
-        }
-        let mut bits = Self {
-            words,
-            rows: vec![0; n * words],
-            degree: vec![0; n],
-            fill: vec![0; n],
-            weight: vec![0.0; n],
-        };
-        for (i, &v) in rest.iter().enumerate() {
-            bits.weight[i] = f64::from(graph.cards[v as usize]).log2();
-            for &u in &graph.neighbours[v as usize] {
-                let j = local[u as usize] as usize;
-                bits.rows[i * words + j / 64] |= 1 << (j % 64);
-                bits.weight[i] += f64::from(graph.cards[u as usize]).log2();
-            }
-            bits.degree[i] = graph.neighbours[v as usize].len() as u32;
-        }
-        for i in 0..n {
-            let mut missing = 0i64;
-            for j in bits.members(i) {
-                missing += i64::from(bits.degree[i]) - 1 - i64::from(bits.common(i, j));
-            }
-            bits.fill[i] = missing / 2;
-        }
-        bits
-    }
-
-    fn row(&self, i: usize) -> &[u64] {
-        &self.rows[i * self.words..(i + 1) * self.words]
-    }
-
-    fn members(&self, i: usize) -> Vec<usize> {
-        let mut out = Vec::with_capacity(self.degree[i] as usize);
-        for (w, &word) in self.row(i).iter().enumerate() {
-            let mut word = word;
-            while word != 0 {
-                out.push(w * 64 + word.trailing_zeros() as usize);
-                word &= word - 1;
-            }
-        }
-        out
-    }
-
-    fn common(&self, i: usize, j: usize) -> u32 {
-        self.row(i).iter().zip(self.row(j)).map(|(a, b)| (a & b).count_ones()).sum()
-    }
-
-    fn has(&self, i: usize, j: usize) -> bool {
-        self.rows[i * self.words + j / 64] >> (j % 64) & 1 == 1
-    }
-
-    /// Adds the edge and keeps fill counts: the pair is no longer missing under any common neighbour,
-    /// and each end gains a neighbour that the others may lack.
-    fn connect(&mut self, i: usize, j: usize, bits_of: &[f64]) {
-        let mut common = 0;
-        for w in 0..self.words {
-            let mut word = self.rows[i * self.words + w] & self.rows[j * self.words + w];
-            common += i64::from(word.count_ones());
-            while word != 0 {
-                self.fill[w * 64 + word.trailing_zeros() as usize] -= 1;
-                word &= word - 1;
-            }
-        }
-        for (a, b) in [(i, j), (j, i)] {
-            self.fill[a] += i64::from(self.degree[a]) - common;
-            self.rows[a * self.words + b / 64] |= 1 << (b % 64);
-            self.weight[a] += bits_of[b];
-        }
-        self.degree[i] += 1;
-        self.degree[j] += 1;
-    }
-
-    /// Takes `v` out; its neighbours are a clique by now.
-    fn remove(&mut self, v: usize, members: &[usize], bits_of: &[f64]) {
-        let d = i64::from(self.degree[v]);
-        for &u in members {
-            self.fill[u] -= i64::from(self.degree[u]) - d;
-            self.rows[u * self.words + v / 64] &= !(1 << (v % 64));
-            self.degree[u] -= 1;
-            self.weight[u] -= bits_of[v];
-        }
-    }
-}
-
 /// Greedy rounds on bit sets until planning has cost a fraction of what the best order will.
 fn best_of_restarts(graph: &Interactions, rest: &[u32], params: &OrderParams) -> Order {
-    let start = Bits::new(graph, rest);
-    let bits_of: Vec<f64> = rest.iter().map(|&v| f64::from(graph.cards[v as usize]).log2()).collect();
+    let start = FillGraph::new(graph, rest);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(params.seed);
-    let mut best: Option<(f64, Vec<(usize, Vec<usize>)>)> = None;
+    let mut best: Option<(f64, Steps)> = None;
     let mut narrowest = f64::INFINITY;
     let mut spent = 0.0;
     for round in 0..params.max_restarts.max(1) {
-        let rule = [Rule::Fill, Rule::Weight, Rule::FillThenWeight][round % 3];
-        let slack = if round < 6 { 0 } else { round % 4 };
-        let limit = best.as_ref().map_or(f64::INFINITY, |b| b.0);
-        let mut work = 0.0;
-        match greedy(&start, &bits_of, rule, slack, limit, params.max_bits, &mut rng, &mut work) {
-            Ok((cost, steps)) => {
-                if best.as_ref().is_none_or(|b| cost < b.0) {
-                    best = Some((cost, steps));
-                }
-            }
+        let mut greedy = Greedy {
+            rule: [Rule::Fill, Rule::Weight, Rule::FillThenWeight][round % 3],
+            slack: if round < 6 { 0 } else { round % 4 },
+            limit: best.as_ref().map_or(f64::INFINITY, |b| b.0),
+            max_bits: params.max_bits,
+            work: 0.0,
+        };
+        match greedy.run(&start, &mut rng) {
+            // Below the limit, so better than what there was.
+            Ok(found) => best = Some(found),
             Err(bits) => narrowest = narrowest.min(bits),
         }
-        spent += work;
+        spent += greedy.work;
         // Inference touches each entry a handful of times; stop when planning has cost a share of that.
         if let Some((cost, _)) = &best
             && (spent > PLANNING_SHARE * cost || round as f64 > *cost)
@@ -272,85 +172,76 @@ fn best_of_restarts(graph: &Interactions, rest: &[u32], params: &OrderParams) ->
 /// Planning steps spent for each table entry that the best order touches.
 const PLANNING_SHARE: f64 = 0.25;
 
+/// Eliminated variables with the neighbours they had left, in local numbers.
 type Steps = Vec<(usize, Vec<usize>)>;
 
-/// One greedy elimination. `Err` holds the bits of the table at which it was given up, because it is
-/// beyond `max_bits` or the cost has passed `limit`.
-#[allow(clippy::too_many_arguments)] // One call, in the loop above.
-fn greedy(
-    start: &Bits,
-    bits_of: &[f64],
+/// One greedy elimination.
+struct Greedy {
     rule: Rule,
+    /// How many times 3 % a score may be above the best and still count as equal to it.
     slack: usize,
+    /// Give up when the cost reaches this.
     limit: f64,
+    /// Give up at a table of more binary digits than this.
     max_bits: f64,
-    rng: &mut Xoshiro256PlusPlus,
-    work: &mut f64,
-) -> Result<(f64, Steps), f64> {
-    let n = bits_of.len();
-    let mut g = Bits {
-        words: start.words,
-        rows: start.rows.clone(),
-        degree: start.degree.clone(),
-        fill: start.fill.clone(),
-        weight: start.weight.clone(),
-    };
-    *work += (n * start.words) as f64 * 0.1;
-    let mut left: Vec<usize> = (0..n).collect();
-    let mut steps = Vec::with_capacity(n);
-    let mut cost = 0.0;
-    while !left.is_empty() {
-        let score = |v: usize| match rule {
-            Rule::Fill => g.fill[v] as f64,
-            Rule::Weight => g.weight[v],
-            Rule::FillThenWeight => g.fill[v] as f64 + 0.5 * g.weight[v],
-        };
-        // The best few, and among equals a random one.
-        let (mut at, mut lowest, mut ties) = (0, f64::INFINITY, 0u32);
-        for (i, &v) in left.iter().enumerate() {
-            if g.fill[v] == 0 && g.weight[v] <= 12.0 {
-                // Simplicial and small: nothing is lost by taking it at once.
-                at = i;
-                break;
+    /// Steps spent, roughly in units of touching one table entry.
+    work: f64,
+}
+
+impl Greedy {
+    /// Eliminates everything; `Err` holds the binary digits of the table at which it gave up.
+    fn run(&mut self, start: &FillGraph, rng: &mut Xoshiro256PlusPlus) -> Result<(f64, Steps), f64> {
+        let mut graph = start.clone();
+        let n = graph.weight.len();
+        self.work += (n * graph.words) as f64 * 0.1;
+        let mut left: Vec<usize> = (0..n).collect();
+        let mut steps = Vec::with_capacity(n);
+        let mut cost = 0.0;
+        while !left.is_empty() {
+            let at = self.choose(&graph, &left, rng);
+            self.work += left.len() as f64 * 0.5;
+            let v = left.swap_remove(at);
+            let bits = graph.weight[v];
+            cost += bits.exp2();
+            if bits > self.max_bits || cost >= self.limit {
+                return Err(bits);
             }
-            let s = score(v);
-            let near = slack > 0 && s <= lowest * (1.0 + 0.03 * slack as f64) && s.is_finite();
-            if s < lowest && !(near && ties > 0) {
-                (at, lowest, ties) = (i, s, 1);
-            } else if s == lowest || near {
-                ties += 1;
-                if rng.random_range(0..ties) == 0 {
+            let members = graph.members(v);
+            let added = graph.eliminate(v, &members);
+            self.work += (added * (10 + graph.words)) as f64 + (members.len() * members.len()) as f64 * 0.5;
+            steps.push((v, members));
+        }
+        Ok((cost, steps))
+    }
+
+    /// Position in `left` of the variable to eliminate next: the best, and among equals a random one.
+    fn choose(&self, graph: &FillGraph, left: &[usize], rng: &mut Xoshiro256PlusPlus) -> usize {
+        /// Binary digits up to which a table is small.
+        const SMALL: f64 = 12.0;
+        let tolerance = 1.0 + 0.03 * self.slack as f64;
+        let (mut at, mut lowest, mut equals) = (0, f64::INFINITY, 0u32);
+        for (i, &v) in left.iter().enumerate() {
+            if graph.fill[v] == 0 && graph.weight[v] <= SMALL {
+                // It adds no edge and costs next to nothing: nothing is lost by taking it at once.
+                return i;
+            }
+            let score = match self.rule {
+                Rule::Fill => graph.fill[v] as f64,
+                Rule::Weight => graph.weight[v],
+                Rule::FillThenWeight => graph.fill[v] as f64 + 0.5 * graph.weight[v],
+            };
+            if score * tolerance < lowest {
+                (at, lowest, equals) = (i, score, 1);
+            } else if score <= lowest * tolerance {
+                equals += 1;
+                lowest = lowest.min(score);
+                if rng.random_range(0..equals) == 0 {
                     at = i;
                 }
-                lowest = lowest.min(s);
             }
         }
-        *work += left.len() as f64 * 0.5;
-        let v = left.swap_remove(at);
-        let bits = g.weight[v];
-        if bits > max_bits {
-            return Err(bits);
-        }
-        cost += bits.exp2();
-        if cost >= limit {
-            return Err(bits);
-        }
-        let members = g.members(v);
-        if g.fill[v] > 0 {
-            for (k, &a) in members.iter().enumerate() {
-                for &b in &members[k + 1..] {
-                    if !g.has(a, b) {
-                        g.connect(a, b, bits_of);
-                        *work += 10.0 + g.words as f64;
-                    }
-                }
-            }
-        }
-        g.remove(v, &members, bits_of);
-        *work += (members.len() * members.len()) as f64 * 0.5;
-        steps.push((v, members));
+        at
     }
-    Ok((cost, steps))
 }
 
 /// Min-degree on neighbour lists for graphs too large for bit sets: one run, given up when too wide.

@@ -1,0 +1,409 @@
+//! Plans: each opens as a junction tree of its network, states its memory truly, is as narrow as it can be where that is
+//! known, the same for the same seed, soon there, and refused or harmless when its words are tampered with.
+
+use gibbsite::data::network::Network;
+use gibbsite::plan::{PlanError, plan};
+use gibbsite_core::error::InferError;
+use gibbsite_core::infer::plan::HEADER;
+use gibbsite_tests::desk::{Desk, open, params, planned, run};
+use gibbsite_tests::models::{Potentials, model};
+use gibbsite_tests::oracle::{Model, close};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::time::{Duration, Instant};
+
+const TOLERANCE: f64 = 1e-10;
+
+/// What `run` finds must be right for `model`, or there must be an error; `Err` says what is wrong.
+fn refused_or_right(words: &[u32], model: &Model) -> Result<bool, String> {
+    let flat = model.flat::<f64>();
+    if open(words, &flat.graph()).is_err() {
+        return Ok(false);
+    }
+    match (run(words, flat.graph()), model.exact(&[])) {
+        (Err(InferError::ZeroProbability), None) => Ok(true),
+        (Ok(found), Some(exact)) => match exact.fault(model, &found, TOLERANCE, TOLERANCE) {
+            None => Ok(true),
+            Some(fault) => Err(fault),
+        },
+        (Err(e), _) => Err(format!("the plan opened, but: {e}")),
+        (Ok(found), None) => Err(format!("log Z = {} of an impossible model", found.log_z)),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_plan_opens_and_states_its_memory(
+        model in model(&[Potentials::Tied]),
+        seed in any::<u64>(),
+        block in select(vec![1u32, 2, 16, 512]),
+        factors in any::<bool>(),
+    ) {
+        let network = model.network();
+        let made = planned(&network, &params(seed, block, factors));
+        prop_assert_eq!(&made.words, &planned(&network, &params(seed, block, factors)).words);
+        let flat = model.flat::<f64>();
+        let plan = open(&made.words, &flat.graph()).unwrap();
+        prop_assert_eq!(plan.messages_len() as f64, made.info.messages);
+        prop_assert_eq!(plan.belief_len() as f64, made.info.largest_table);
+        let needed = (plan.belief_len() + plan.separator_len()) as f64;
+        prop_assert!(needed <= made.info.for_marginals, "needed {needed}, stated {}", made.info.for_marginals);
+        let widest = (0..plan.clusters()).map(|c| plan.cluster(c).scope.len()).max().unwrap_or(0);
+        prop_assert_eq!(made.info.treewidth, widest.saturating_sub(1));
+    }
+}
+
+// --- tampering ------------------------------------------------------------------------------------------
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Set(u32),
+    Add(u32),
+    Flip(u32),
+    CopyFrom(u32),
+}
+
+fn change() -> impl Strategy<Value = (u32, Change)> {
+    let change = prop_oneof![
+        3 => (0..24u32).prop_map(Change::Set),
+        1 => select(vec![u32::MAX, u32::MAX - 1, 1 << 31, 1 << 16]).prop_map(Change::Set),
+        3 => select(vec![1, 2, u32::MAX, u32::MAX - 1]).prop_map(Change::Add),
+        2 => (0..32u32).prop_map(Change::Flip),
+        3 => any::<u32>().prop_map(Change::CopyFrom),
+    ];
+    (any::<u32>(), change)
+}
+
+fn tamper(words: &mut [u32], changes: &[(u32, Change)]) {
+    let len = words.len();
+    for &(at, change) in changes {
+        let at = at as usize % len;
+        words[at] = match change {
+            Change::Set(value) => value,
+            Change::Add(value) => words[at].wrapping_add(value),
+            Change::Flip(bit) => words[at] ^ 1 << bit,
+            Change::CopyFrom(from) => words[from as usize % len],
+        };
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn tampered_plans_are_refused_or_right(
+        model in model(&[Potentials::Gentle]),
+        block in select(vec![1u32, 16]),
+        factors in any::<bool>(),
+        attempts in vec(vec(change(), 1..=2), 40),
+    ) {
+        let words = planned(&model.network(), &params(0, block, factors)).words;
+        for changes in &attempts {
+            let mut tampered = words.clone();
+            tamper(&mut tampered, changes);
+            let answer = refused_or_right(&tampered, &model);
+            prop_assert!(answer.is_ok(), "{changes:?}: {answer:?}");
+        }
+        for len in 0..words.len().min(HEADER + 30) {
+            let cut = words.len() - 1 - len;
+            let answer = refused_or_right(&words[..cut], &model);
+            prop_assert!(answer.is_ok(), "cut at {cut}: {answer:?}");
+        }
+    }
+
+    /// A plan serves any graph that it is a junction tree of, and no other.
+    #[test]
+    fn plans_for_other_graphs_are_refused_or_right(
+        model in model(&[Potentials::Gentle]),
+        pick in any::<u32>(),
+        which in 0..6u32,
+    ) {
+        let words = planned(&model.network(), &params(0, 512, true)).words;
+        let mut other = model;
+        let (n, m) = (other.cards.len(), other.factors.len());
+        let (v, k) = (pick as usize % n, pick as usize % m.max(1));
+        match which {
+            0 => other.cards.push(2),
+            1 => other.push(&[v as u32], vec![0.5; other.cards[v] as usize]),
+            2 if m > 0 => { other.factors.remove(k); }
+            3 if m > 1 => other.factors.swap(k, (k + 1) % m),
+            4 if m > 0 => other.factors[k].0.reverse(),
+            _ => {
+                // One more label of one variable; every table over it grows by copies of entries.
+                other.cards[v] += 1;
+                for (scope, table) in &mut other.factors {
+                    let size: u32 = scope.iter().map(|&u| other.cards[u as usize]).product();
+                    *table = table.iter().copied().cycle().take(size as usize).collect();
+                }
+            }
+        }
+        if other.factors.iter().any(|(scope, table)| {
+            table.len() != scope.iter().map(|&u| other.cards[u as usize] as usize).product::<usize>()
+        }) {
+            return Ok(());
+        }
+        let answer = refused_or_right(&words, &other);
+        prop_assert!(answer.is_ok(), "{other:?}: {answer:?}");
+        // These change the numbers in the header.
+        if which < 3 && !(which == 2 && m == 0) {
+            prop_assert_eq!(answer, Ok(false));
+        }
+    }
+}
+
+// --- width ----------------------------------------------------------------------------------------------
+
+fn pairwise(cards: Vec<u32>, edges: impl IntoIterator<Item = (u32, u32)>) -> Network {
+    let mut network = Network::with_cards(cards).unwrap();
+    for (a, b) in edges {
+        let size = network.cards()[a as usize] * network.cards()[b as usize];
+        network.push_factor(&[a, b], (0..size).map(|i| f64::from(i % 3))).unwrap();
+    }
+    network
+}
+
+fn grid(rows: u32, columns: u32) -> Network {
+    let right = (0..rows * columns).filter(|v| v % columns + 1 < columns).map(|v| (v, v + 1));
+    let down = (0..(rows - 1) * columns).map(|v| (v, v + columns));
+    pairwise(vec![2; (rows * columns) as usize], right.chain(down))
+}
+
+fn treewidth(network: &Network, seed: u64) -> usize {
+    planned(network, &params(seed, 512, false)).info.treewidth
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn trees_have_width_one(parents in vec(any::<u32>(), 1..60), arities in vec(1..5u32, 60), seed in 0..9u64) {
+        let edges = parents.iter().enumerate().map(|(i, &p)| (i as u32 + 1, p % (i as u32 + 1)));
+        let network = pairwise(arities[..=parents.len()].to_vec(), edges);
+        prop_assert_eq!(treewidth(&network, seed), 1);
+    }
+
+    #[test]
+    fn cycles_have_width_two(arities in vec(2..4u32, 3..60), seed in 0..9u64) {
+        let n = arities.len() as u32;
+        let network = pairwise(arities, (0..n).map(|v| (v, (v + 1) % n)));
+        prop_assert_eq!(treewidth(&network, seed), 2);
+    }
+
+    /// k-trees have width k: each new variable is tied to a clique of k older ones.
+    #[test]
+    fn partial_orders_are_found_on_k_trees(k in 1..5u32, picks in vec(any::<u32>(), 1..30), seed in 0..9u64) {
+        let mut cliques = vec![(0..k).collect::<Vec<u32>>()];
+        let mut edges: Vec<(u32, u32)> = (0..k).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
+        for (i, &pick) in picks.iter().enumerate() {
+            let v = k + i as u32;
+            let base = cliques[pick as usize % cliques.len()].clone();
+            edges.extend(base.iter().map(|&u| (v, u)));
+            for out in 0..base.len() {
+                let mut next = base.clone();
+                next[out] = v;
+                cliques.push(next);
+            }
+        }
+        let network = pairwise(vec![2; k as usize + picks.len()], edges);
+        prop_assert_eq!(treewidth(&network, seed), k as usize);
+    }
+}
+
+#[test]
+fn complete_graphs_and_small_grids_have_their_width() {
+    for n in 1..=14u32 {
+        let network = pairwise(vec![2; n as usize], (0..n).flat_map(|a| (0..a).map(move |b| (a, b))));
+        assert_eq!(treewidth(&network, 0), n as usize - 1);
+    }
+    for n in 2..=6 {
+        assert_eq!(treewidth(&grid(n, n + 2), 0), n as usize);
+    }
+    assert_eq!(treewidth(&Network::with_cards([3, 2]).unwrap(), 0), 0);
+    assert_eq!(treewidth(&Network::new(), 0), 0);
+}
+
+/// Variables of arity 1 cost no memory, but a scope still has room for 32 variables only.
+#[test]
+fn cliques_of_more_than_32_variables() {
+    let mut cards = vec![1; 40];
+    cards[7] = 2;
+    let network = pairwise(cards, (0..40).flat_map(|a| (0..a).map(move |b| (a, b))));
+    match plan(&network, &params(0, 512, false)) {
+        Ok(made) => {
+            let opened = open(&made.words, &network.graph().unwrap());
+            assert!(opened.is_ok(), "a plan that does not open: {opened:?}");
+        }
+        Err(e) => assert!(matches!(e, PlanError::TooWide { .. } | PlanError::TooLarge { .. })),
+    }
+}
+
+/// The figures that `inspect` prints hold where they matter: tables of many megabytes.
+#[test]
+fn memory_of_large_tables_is_stated() {
+    for (network, block) in [
+        (pairwise(vec![2; 16], (0..16).flat_map(|a| (0..a).map(move |b| (a, b)))), 512),
+        (pairwise(vec![2; 16], (0..16).flat_map(|a| (0..a).map(move |b| (a, b)))), 16),
+        (pairwise(vec![3; 9], (0..9).flat_map(|a| (0..a).map(move |b| (a, b)))), 64),
+        (grid(12, 13), 512),
+        (grid(14, 14), 16),
+    ] {
+        for factors in [false, true] {
+            let made = planned(&network, &params(0, block, factors));
+            let plan = open(&made.words, &network.graph().unwrap()).unwrap();
+            assert_eq!(plan.messages_len() as f64, made.info.messages);
+            let needed = (plan.belief_len() + plan.separator_len()) as f64;
+            let stated = made.info.for_marginals;
+            assert!(needed <= stated, "needed {needed}, stated {stated}");
+            assert!(stated <= 1.05 * needed + 64.0, "needed {needed}, stated {stated}");
+        }
+    }
+}
+
+// --- size -----------------------------------------------------------------------------------------------
+
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn what_is_too_wide_is_told_soon() {
+    for (rows, columns) in [(100, 100), (75, 75), (60, 90)] {
+        let start = Instant::now();
+        let answer = plan(&grid(rows, columns), &params(0, 512, false));
+        assert!(matches!(answer, Err(PlanError::TooWide { .. } | PlanError::TooLarge { .. })));
+        assert!(start.elapsed() < SOON, "{rows} by {columns}: {:?}", start.elapsed());
+    }
+}
+
+/// A run on a large network, within the time.
+fn soon(network: &Network) -> gibbsite_tests::desk::Found {
+    let start = Instant::now();
+    let made = planned(network, &params(0, 512, false));
+    let planned_in = start.elapsed();
+    let graph = network.graph().unwrap();
+    let plan = open(&made.words, &graph).unwrap();
+    let mut desk = Desk::new(&plan, network.variables());
+    let (mut run, mut fork) = desk.lend(plan, graph).unwrap();
+    let log_z = run.sum(&mut fork).unwrap();
+    let mut marginals = vec![0.0; network.cards().iter().map(|&c| c as usize).sum()];
+    run.marginals(&mut fork, &mut marginals).unwrap();
+    let best = run.maximise(&mut fork).unwrap();
+    let mut labels = vec![0; network.variables()];
+    run.decode(&mut labels).unwrap();
+    let elapsed = start.elapsed();
+    assert!(elapsed < SOON, "planned in {planned_in:?}, all in {elapsed:?}");
+    assert!(close(network.log_potential(&labels).unwrap(), best, TOLERANCE));
+    gibbsite_tests::desk::Found { log_z, marginals, best, labels, ..Default::default() }
+}
+
+/// Log-sum-exp or maximum of a few numbers.
+fn combine(values: &[f64], max: bool) -> f64 {
+    let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if max { top } else { top + values.iter().map(|v| (v - top).exp()).sum::<f64>().ln() }
+}
+
+/// One step of a chain: `out(b) = ⊕_a from(a) + step(a, b)`.
+fn advance(from: [f64; 2], step: [[f64; 2]; 2], max: bool) -> [f64; 2] {
+    [0, 1].map(|b| combine(&[from[0] + step[0][b], from[1] + step[1][b]], max))
+}
+
+fn transpose(m: [[f64; 2]; 2]) -> [[f64; 2]; 2] {
+    [[m[0][0], m[1][0]], [m[0][1], m[1][1]]]
+}
+
+fn random_steps(count: usize) -> Vec<[[f64; 2]; 2]> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+    (0..count).map(|_| [0, 1].map(|_| [0, 1].map(|_| rng.random_range(-2.0..2.0)))).collect()
+}
+
+fn pair_network(variables: usize, steps: &[[[f64; 2]; 2]]) -> Network {
+    let mut network = Network::with_cards(vec![2; variables]).unwrap();
+    for (i, step) in steps.iter().enumerate() {
+        let (a, b) = (i as u32, (i + 1) as u32 % variables as u32);
+        network.push_factor(&[a, b], step.iter().flatten().copied()).unwrap();
+    }
+    network
+}
+
+#[test]
+fn a_long_chain_runs_soon() {
+    let n = 200_000;
+    let steps = random_steps(n - 1);
+    let found = soon(&pair_network(n, &steps));
+    let (mut forward, mut best) = (vec![[0.0; 2]], [0.0; 2]);
+    for &step in &steps {
+        forward.push(advance(*forward.last().unwrap(), step, false));
+        best = advance(best, step, true);
+    }
+    let log_z = combine(forward.last().unwrap(), false);
+    assert!(close(found.log_z, log_z, TOLERANCE));
+    assert!(close(found.best, combine(&best, true), TOLERANCE));
+    // Messages that start afresh are as exact as those from the ends: the chain forgets.
+    let mut back = [0.0; 2];
+    for v in (0..n).rev() {
+        let odds = (forward[v][1] + back[1]) - (forward[v][0] + back[0]);
+        let expected = 1.0 / (1.0 + (-odds).exp());
+        // `forward` itself is only good to 10^5 · 2^-53, about 10^-11.
+        assert!((found.marginals[2 * v + 1] - expected).abs() < TOLERANCE, "variable {v}");
+        if v > 0 {
+            back = advance(back, transpose(steps[v - 1]), false);
+            let top = combine(&back, true);
+            back = back.map(|b| b - top);
+        }
+    }
+}
+
+#[test]
+fn a_long_cycle_runs_soon() {
+    let n = 2000;
+    let steps = random_steps(n);
+    let found = soon(&pair_network(n, &steps));
+    for max in [false, true] {
+        let around = [0, 1].map(|start| {
+            let mut at = [f64::NEG_INFINITY; 2];
+            at[start] = 0.0;
+            steps.iter().fold(at, |at, &step| advance(at, step, max))[start]
+        });
+        let total = combine(&around, max);
+        assert!(close(if max { found.best } else { found.log_z }, total, TOLERANCE));
+        if !max {
+            assert!((found.marginals[1] - (around[1] - total).exp()).abs() < TOLERANCE);
+        }
+    }
+}
+
+#[test]
+fn a_large_star_runs_soon() {
+    let leaves = 100_000;
+    let steps = random_steps(leaves);
+    let mut network = Network::with_cards(vec![2; leaves + 1]).unwrap();
+    for (i, step) in steps.iter().enumerate() {
+        network.push_factor(&[0, i as u32 + 1], step.iter().flatten().copied()).unwrap();
+    }
+    let found = soon(&network);
+    for max in [false, true] {
+        // Compensated sums over the leaves, for each label of the hub.
+        let hub = [0, 1].map(|label| {
+            let (mut sum, mut error) = (0.0f64, 0.0);
+            for step in &steps {
+                let x = combine(&step[label], max);
+                let next = sum + x;
+                error += if sum.abs() >= x.abs() { (sum - next) + x } else { (x - next) + sum };
+                sum = next;
+            }
+            sum + error
+        });
+        let total = combine(&hub, max);
+        assert!(close(if max { found.best } else { found.log_z }, total, TOLERANCE));
+        if !max {
+            let p = hub.map(|h| (h - total).exp());
+            assert!((found.marginals[1] - p[1]).abs() < TOLERANCE);
+            for (i, step) in steps.iter().enumerate() {
+                let given = |label: usize| (step[label][1] - combine(&step[label], false)).exp();
+                let expected = p[0] * given(0) + p[1] * given(1);
+                assert!((found.marginals[2 * i + 3] - expected).abs() < TOLERANCE, "leaf {i}");
+            }
+        }
+    }
+}
