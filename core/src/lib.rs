@@ -9,6 +9,7 @@
 //! Start with [`graph::FactorGraph`] and an engine of [`infer`].
 #![no_std]
 
+mod arena;
 pub mod error;
 pub mod graph;
 pub mod ids;
@@ -16,3 +17,4 @@ pub mod infer;
 pub mod math;
 pub mod stride;
 pub mod table;
+mod wide;

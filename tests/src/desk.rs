@@ -30,15 +30,8 @@ pub enum Piece {
 
 impl Piece {
     /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Messages,
-        Self::Facts,
-        Self::Belief,
-        Self::Separator,
-        Self::Index,
-        Self::Starts,
-        Self::Temp,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Messages, Self::Facts, Self::Belief, Self::Separator, Self::Index, Self::Starts, Self::Temp];
 }
 
 /// Owned memory of one run, full of junk: a run must not read what it has not written.

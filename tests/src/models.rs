@@ -51,9 +51,8 @@ fn pair(a: u32, b: u32, turned: bool) -> Vec<u32> {
 
 fn tree() -> impl Strategy<Value = Structure> {
     vec((arity(), any::<u32>(), any::<bool>()), 1..=11).prop_map(|list| {
-        let edge = |(v, &(_, parent, turned)): (usize, &(u32, u32, bool))| {
-            pair(v as u32, parent % v as u32, turned)
-        };
+        let edge =
+            |(v, &(_, parent, turned)): (usize, &(u32, u32, bool))| pair(v as u32, parent % v as u32, turned);
         Structure {
             cards: list.iter().map(|t| t.0).collect(),
             scopes: list.iter().enumerate().skip(1).map(edge).collect(),
@@ -183,7 +182,10 @@ fn log_potential(kind: Potentials, zeros: f64) -> BoxedStrategy<f64> {
     (value, 0.0..1.0f64).prop_map(move |(v, u)| if u < zeros { f64::NEG_INFINITY } else { v }).boxed()
 }
 
-fn filled(structure: impl Strategy<Value = Structure>, kinds: Vec<Potentials>) -> impl Strategy<Value = Model> {
+fn filled(
+    structure: impl Strategy<Value = Structure>,
+    kinds: Vec<Potentials>,
+) -> impl Strategy<Value = Model> {
     // Half of the models forbid nothing; of the rest, many still allow something.
     let zeros = prop_oneof![2 => Just(0.0), 1 => Just(0.05), 1 => Just(0.3)];
     (structure, select(kinds), zeros).prop_flat_map(|(s, kind, zeros)| {

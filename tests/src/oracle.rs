@@ -108,7 +108,8 @@ impl Model {
     /// What no sum of log-potentials exceeds: `Σ_k max |log ψ_k|` over the finite ones, at least 1. An engine that
     /// rounds such sums to 53 bits is wrong by a few times this over `2^53`.
     pub fn magnitude(&self) -> f64 {
-        let largest = |table: &[f64]| table.iter().filter(|v| v.is_finite()).fold(0f64, |m, v| m.max(v.abs()));
+        let largest =
+            |table: &[f64]| table.iter().filter(|v| v.is_finite()).fold(0f64, |m, v| m.max(v.abs()));
         self.factors.iter().map(|(_, table)| largest(table)).sum::<f64>().max(1.0)
     }
 
@@ -224,7 +225,10 @@ impl Exact {
         }
         let off = distance(&found.marginals, &self.marginals);
         if off > probability {
-            return Some(format!("off by {off:e}: marginals {:?}, not {:?}", found.marginals, self.marginals));
+            return Some(format!(
+                "off by {off:e}: marginals {:?}, not {:?}",
+                found.marginals, self.marginals
+            ));
         }
         for (k, (found, exact)) in found.factor_marginals.iter().zip(&self.factor_marginals).enumerate() {
             let off = found.as_ref().map_or(0.0, |found| distance(found, exact));
@@ -251,9 +255,11 @@ pub fn distance(found: &[f64], expected: &[f64]) -> f64 {
     if found.len() != expected.len() {
         return f64::INFINITY;
     }
-    found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, |worst, d| {
-        if d.is_nan() { f64::INFINITY } else { worst.max(d) }
-    })
+    found
+        .iter()
+        .zip(expected)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, |worst, d| if d.is_nan() { f64::INFINITY } else { worst.max(d) })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use gibbsite::data::network::Network;
 use gibbsite::plan::{PlanError, plan};
 use gibbsite_core::error::InferError;
-use gibbsite_core::infer::plan::HEADER;
+use gibbsite_core::infer::plan::{HEADER, MAGIC, NONE, POTENTIAL, RECEIVES, RECORD};
 use gibbsite_tests::desk::{Desk, open, params, planned, run};
 use gibbsite_tests::models::{Potentials, model};
 use gibbsite_tests::oracle::{Model, close};
@@ -48,9 +48,11 @@ proptest! {
         let flat = model.flat::<f64>();
         let plan = open(&made.words, &flat.graph()).unwrap();
         prop_assert_eq!(plan.messages_len() as f64, made.info.messages);
-        prop_assert_eq!(plan.belief_len() as f64, made.info.largest_table);
-        let needed = (plan.belief_len() + plan.separator_len()) as f64;
-        prop_assert!(needed <= made.info.for_marginals, "needed {needed}, stated {}", made.info.for_marginals);
+        prop_assert_eq!((plan.belief_len() + plan.separator_len()) as f64, made.info.for_marginals);
+        let sizes = (0..plan.clusters()).map(|c| plan.cluster(c)).filter(|c| !c.potential).map(|c| {
+            c.scope.iter().map(|&v| f64::from(model.cards[v as usize])).product::<f64>()
+        });
+        prop_assert_eq!(sizes.fold(0.0, f64::max), made.info.largest_table);
         let widest = (0..plan.clusters()).map(|c| plan.cluster(c).scope.len()).max().unwrap_or(0);
         prop_assert_eq!(made.info.treewidth, widest.saturating_sub(1));
     }
@@ -91,7 +93,7 @@ fn tamper(words: &mut [u32], changes: &[(u32, Change)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn tampered_plans_are_refused_or_right(
@@ -151,6 +153,32 @@ proptest! {
         if which < 3 && !(which == 2 && m == 0) {
             prop_assert_eq!(answer, Ok(false));
         }
+    }
+}
+
+/// Lists that overlap, many times over: refused before the counting takes long or overflows.
+#[test]
+fn endless_lists_are_refused_soon() {
+    let mut model = Model { cards: vec![2], ..Model::default() };
+    model.push(&[0], [0.0, 1.0]);
+    let flat = model.flat::<f64>();
+    let (clusters, entries) = (20_000u32, 220_000u32);
+    let pool = (HEADER + RECORD * clusters as usize) as u32;
+    // Which list of each record is the long one: inputs, homes, or homes of the separator.
+    for (long, potential) in [(0, true), (0, false), (1, false), (2, true)] {
+        let len = |list: u32| if list == long { entries } else { u32::from(list == 0) };
+        let mut words = vec![MAGIC, 1, 1, clusters, 64, 0];
+        for c in 0..clusters {
+            let last = c + 1 == clusters;
+            let parent = if last { NONE } else { clusters - 1 };
+            let flags = RECEIVES | if potential && !last { POTENTIAL } else { 0 };
+            words.extend([parent, flags, pool, 1, pool, 1]);
+            words.extend([pool, len(0), pool, len(1), pool, len(2), 2 * c]);
+        }
+        words.extend((0..entries).map(|i| if potential || long > 0 { 0 } else { i }));
+        let start = Instant::now();
+        assert!(open(&words, &flat.graph()).is_err());
+        assert!(start.elapsed() < Duration::from_secs(1), "list {long}: {:?}", start.elapsed());
     }
 }
 
@@ -219,7 +247,9 @@ fn complete_graphs_and_small_grids_have_their_width() {
         assert_eq!(treewidth(&network, 0), n as usize - 1);
     }
     for n in 2..=6 {
-        assert_eq!(treewidth(&grid(n, n + 2), 0), n as usize);
+        // The greedy order is not always the best, but never better than that.
+        let found = treewidth(&grid(n, n + 2), 0);
+        assert!(found == n as usize || found == n as usize + 1, "{found} of {n}");
     }
     assert_eq!(treewidth(&Network::with_cards([3, 2]).unwrap(), 0), 0);
     assert_eq!(treewidth(&Network::new(), 0), 0);
@@ -254,10 +284,7 @@ fn memory_of_large_tables_is_stated() {
             let made = planned(&network, &params(0, block, factors));
             let plan = open(&made.words, &network.graph().unwrap()).unwrap();
             assert_eq!(plan.messages_len() as f64, made.info.messages);
-            let needed = (plan.belief_len() + plan.separator_len()) as f64;
-            let stated = made.info.for_marginals;
-            assert!(needed <= stated, "needed {needed}, stated {stated}");
-            assert!(stated <= 1.05 * needed + 64.0, "needed {needed}, stated {stated}");
+            assert_eq!((plan.belief_len() + plan.separator_len()) as f64, made.info.for_marginals);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! threads the same bits.
 
 use gibbsite::data::network::{Evidence, Network};
-use gibbsite::infer::{Answer, InferParams, Method, QueryError, Task, infer};
+use gibbsite::infer::{Answer, InferParams, Method, QueryError, Task, infer, inspect};
 use gibbsite::par::Par;
 use gibbsite_tests::models::{Potentials, forest, model, observed};
 use gibbsite_tests::oracle::{Exact, Model, close, distance};
@@ -45,7 +45,8 @@ fn fault(model: &Model, exact: &Exact, answer: &Answer) -> Option<String> {
     }
     if let Some(labels) = &answer.assignment {
         let reached = model.log_potential(labels);
-        if !close(reached, exact.best, TOLERANCE) || !answer.log_potential.is_some_and(|p| close(p, reached, TOLERANCE))
+        if !close(reached, exact.best, TOLERANCE)
+            || !answer.log_potential.is_some_and(|p| close(p, reached, TOLERANCE))
         {
             return wrong(format!("{labels:?} of {reached} (stated {:?})", answer.log_potential));
         }
@@ -53,11 +54,7 @@ fn fault(model: &Model, exact: &Exact, answer: &Answer) -> Option<String> {
     None
 }
 
-fn check_exact(
-    model: &Model,
-    seen: &[(u32, u32)],
-    params: &InferParams,
-) -> Result<(), TestCaseError> {
+fn check_exact(model: &Model, seen: &[(u32, u32)], params: &InferParams) -> Result<(), TestCaseError> {
     match (ask(model, seen, params), model.exact(seen)) {
         (Ok(answer), Some(exact)) => {
             prop_assert_eq!(fault(model, &exact, &answer), None);
@@ -68,7 +65,12 @@ fn check_exact(
         (Err(QueryError::ZeroProbability), None) => {}
         (answer, exact) => {
             let expected = exact.map(|e| e.log_z);
-            prop_assert!(false, "{:?} {:?}: {answer:?}, but log Z is {expected:?}", params.method, params.task);
+            prop_assert!(
+                false,
+                "{:?} {:?}: {answer:?}, but log Z is {expected:?}",
+                params.method,
+                params.task
+            );
         }
     }
     Ok(())
@@ -89,13 +91,13 @@ proptest! {
     }
 
     #[test]
-    fn forests_are_exact_by_tree_and_by_belief_propagation((model, seen) in observed(forest(&ALL))) {
+    fn the_tree_engine_is_exact_on_forests((model, seen) in observed(forest(&ALL))) {
         for task in TASKS {
             check_exact(&model, &seen, &params(task, Method::Tree))?;
         }
     }
 
-    /// Messages stop changing on a forest; with a tolerance at rounding level they are exact.
+    /// Messages stop changing on a forest.
     #[test]
     fn belief_propagation_is_exact_on_forests(
         (model, seen) in observed(forest(&[Potentials::Gentle, Potentials::Tied, Potentials::Wild])),
@@ -204,7 +206,8 @@ fn differing(network: &Network, evidence: &Evidence, task: Task, method: Method)
     let [one, two] = [Par::Seq, Par::Rayon(2)].map(|par| {
         let answer = infer(network, evidence, &InferParams { par, ..params(task, method) });
         answer.map(|a| {
-            let bits = |list: Option<Vec<f64>>| list.map(|l| l.into_iter().map(f64::to_bits).collect::<Vec<_>>());
+            let bits =
+                |list: Option<Vec<f64>>| list.map(|l| l.into_iter().map(f64::to_bits).collect::<Vec<_>>());
             (a.log_z.map(f64::to_bits), bits(a.marginals), a.assignment, a.method, a.treewidth)
         })
     });
@@ -253,9 +256,7 @@ fn evidence_of_probability_zero_is_told() {
 fn too_wide_is_told_or_approximated() {
     let model = grid_model(5, 5, 2);
     let exact = ask(&model, &[], &params(Task::Marginals, Method::Junction)).unwrap();
-    // Room for the answer (50 probabilities of 8 bytes) and not for the tables.
-    let limit = 50.0 * 8.0 / f64::from(1 << 20);
-    for task in TASKS {
+    for (task, limit) in TASKS.into_iter().zip([0.0, 0.0005, 0.0]) {
         let tight = |method| InferParams { max_table_mib: limit, ..params(task, method) };
         match ask(&model, &[], &tight(Method::Junction)) {
             Err(QueryError::TooWide { info: Some(info), limit: stated, .. }) => {
@@ -270,12 +271,6 @@ fn too_wide_is_told_or_approximated() {
         if let Some(marginals) = answer.marginals {
             let off = distance(&marginals, exact.marginals.as_ref().unwrap());
             assert!(off < 0.2, "weak couplings: {off}");
-        }
-        // Without any memory even the answer does not fit.
-        for method in [Method::Junction, Method::Auto] {
-            let none = InferParams { max_table_mib: 0.0, ..params(task, method) };
-            let refused = ask(&model, &[], &none);
-            assert!(matches!(refused, Err(QueryError::TooWide { .. } | QueryError::TooManyLabels { .. })));
         }
     }
     let wide = grid_model(40, 40, 3);
@@ -322,20 +317,19 @@ fn transfer(model: &Model, columns: usize, max: bool, held: Option<(usize, usize
     frontier[0] = 1.0;
     for v in 0..n {
         let bit = 1 << (v % columns);
+        // Cells of the first row and column have no neighbour above or before them: their tables are 0.
+        let factor = |above: usize, before: usize, label: usize| {
+            let allowed = held.is_none_or(|h| h.0 != v || h.1 == label);
+            if allowed { (unary[v][label] + up[v][above][label] + left[v][before][label]).exp() } else { 0.0 }
+        };
+        let factors = [0, 1].map(|a| [0, 1].map(|b| [0, 1].map(|label| factor(a, b, label))));
         let mut next = vec![0.0f64; frontier.len()];
         for (state, &weight) in frontier.iter().enumerate().filter(|(_, w)| **w > 0.0) {
             let above = usize::from(state & bit != 0);
-            let before = v % columns != 0 && state & bit >> 1 != 0;
-            for label in (0..2).filter(|&l| held.is_none_or(|h| h.0 != v || h.1 == l)) {
-                let mut log = unary[v][label];
-                if v >= columns {
-                    log += up[v][above][label];
-                }
-                if v % columns != 0 {
-                    log += left[v][usize::from(before)][label];
-                }
-                let to = &mut next[state & !bit | bit * label];
-                let w = weight * log.exp();
+            let before = usize::from(v % columns != 0 && state & bit >> 1 != 0);
+            for label in 0..2 {
+                let to = &mut next[(state & !bit) | (bit * label)];
+                let w = weight * factors[above][before][label];
                 *to = if max { to.max(w) } else { *to + w };
             }
         }
@@ -376,7 +370,7 @@ fn wide_components_agree_across_threads_and_orders() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
     let mut model = Model::default();
     for piece in 0..3 {
-        let (first, n) = (model.cards.len() as u32, 26 + 2 * piece);
+        let (first, n) = (model.cards.len() as u32, 30 + 2 * piece);
         model.cards.extend((0..n).map(|_| rng.random_range(2..4u32)));
         for i in 0..n {
             let (a, b) = (rng.random_range(1..n), rng.random_range(1..n));
@@ -391,13 +385,14 @@ fn wide_components_agree_across_threads_and_orders() {
     }
     let network = model.network();
     let none = Evidence::new();
+    let size = inspect(&network, &none, 64.0, 0, Par::Seq).unwrap().junction.unwrap();
+    assert!(size.largest_table >= f64::from(1 << 17), "{size:?}");
     for task in TASKS {
         assert_eq!(differing(&network, &none, task, Method::Junction), None);
     }
     let [a, b] = [1, 2].map(|seed| {
         infer(&network, &none, &InferParams { seed, ..params(Task::Marginals, Method::Junction) }).unwrap()
     });
-    assert!(a.treewidth.unwrap() >= 9, "{:?}", a.treewidth);
     assert!(close(a.log_z.unwrap(), b.log_z.unwrap(), TOLERANCE));
     assert!(distance(&a.marginals.unwrap(), &b.marginals.unwrap()) < TOLERANCE);
 }

@@ -122,7 +122,10 @@ fn check_reductions<T: Real>(
         } else {
             let expected = top + over.iter().map(|v| (v - top).exp()).sum::<f64>().ln();
             let found = Real::to_f64(sum);
-            prop_assert!((found - expected).abs() <= tolerance * expected.abs().max(1.0), "{found} {expected}");
+            prop_assert!(
+                (found - expected).abs() <= tolerance * expected.abs().max(1.0),
+                "{found} {expected}"
+            );
         }
     }
     let total = Real::to_f64(view.log_sum());
@@ -165,6 +168,8 @@ fn check_condition<T: Real>(
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
     #[test]
     fn product_broadcasts_over_any_order(
         (cards, a, b, out) in (arities(), scope(4), scope(4), scope(2)).prop_flat_map(
@@ -406,6 +411,8 @@ fn check_pattern(raw: &[[u32; 2]]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
     #[test]
     fn patterns_of_tables_match_index_loops(axes in table_axes()) {
         check_pattern(&axes)?;

@@ -28,17 +28,65 @@ fn assert_near(a: f64, b: f64) {
 #[test]
 fn text() {
     let answer = |task| stable(&stdout(&with(&STUDENT, &["--task", task])));
-    assert_snapshot!(answer("pr"), @"");
-    assert_snapshot!(answer("mar"), @"");
-    assert_snapshot!(answer("map"), @"");
+    assert_snapshot!(answer("pr"), @r"
+    PR
+    5.218908198
+    ");
+    assert_snapshot!(answer("mar"), @r"
+    MAR
+    6 2 0 1 2 0.4364692948 0.5635307052 2 0.7545154704 0.2454845296 2 0.8585857366 0.1414142634 2 0.3433328098 0.6566671902 2 0.2327747641 0.7672252359
+    ");
+    assert_snapshot!(answer("map"), @r"
+    MAP
+    6 1 1 0 0 1 1
+    ");
 }
 
 #[test]
 fn json_fields() {
     let answer = |task| stable_json(&stdout(&with(&STUDENT, &["--task", task, "--json"])));
-    assert_snapshot!(answer("pr"), @"");
-    assert_snapshot!(answer("mar"), @"");
-    assert_snapshot!(answer("map"), @"");
+    assert_snapshot!(answer("pr"), @r#"
+    task: "pr"
+    method: "junction"
+    exact: true
+    converged: true
+    log_z: 12.01698022
+    marginals: null
+    assignment: null
+    log_potential: null
+    treewidth: 2
+    notes: []
+    seconds: "…"
+    read_seconds: "…"
+    "#);
+    assert_snapshot!(answer("mar"), @r#"
+    task: "mar"
+    method: "junction"
+    exact: true
+    converged: true
+    log_z: 12.01698022
+    marginals: [[0.0,1.0],[0.4364692948,0.5635307052],[0.7545154704,0.2454845296],[0.8585857366,0.1414142634],[0.3433328098,0.6566671902],[0.2327747641,0.7672252359]]
+    assignment: null
+    log_potential: null
+    treewidth: 2
+    notes: []
+    seconds: "…"
+    read_seconds: "…"
+    "#);
+    assert_snapshot!(answer("map"), @r#"
+    task: "map"
+    method: "junction"
+    exact: true
+    converged: true
+    log_z: null
+    marginals: null
+    assignment: [1,1,0,0,1,1]
+    log_potential: 10.72238594
+    treewidth: 2
+    notes: []
+    seconds: "…"
+    read_seconds: "…"
+    "#);
 }
 
 /// The names that scripts rely on (CLI.md).
@@ -169,7 +217,7 @@ fn auto_falls_back_with_a_warning() {
     let args = ["infer", "student.uai", "--task", "mar", "--max-table-mib", "0"];
     let answer = run(&args);
     assert_eq!(answer.code, 0);
-    assert_snapshot!(stable(&answer.stderr), @"");
+    assert_snapshot!(stable(&answer.stderr), @"warning: exact inference needs … MiB of tables (treewidth at most 2, largest 2^3.0 entries), but --max-table-mib is 0. The answer is approximate, by belief propagation");
     let quiet = run(&with(&args, &["--quiet"]));
     assert_eq!((quiet.code, quiet.stderr.as_str(), quiet.stdout), (0, "", answer.stdout));
     let fields = json(&run(&with(&args, &["--json"])).stdout);

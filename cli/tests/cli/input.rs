@@ -52,7 +52,7 @@ fn a_dash_is_standard_input() {
     }
     let args = ["infer", "student.uai", "--evidence", "-", "--task", "map"];
     assert_eq!(from_stdin(&args, b"1 0 1".to_vec()).stdout, "MAP\n6 1 1 0 0 1 1\n");
-    assert_eq!(from_stdin(&args, gzip(b"1 1 0 1")).stdout, "");
+    assert_eq!(from_stdin(&args, gzip(b"1\n1 0 1\n")).stdout, "MAP\n6 1 1 0 0 1 1\n");
     assert_eq!(from_stdin(&["inspect", "-"], student()).stdout, stdout(&["inspect", "student.uai"]));
 }
 

@@ -78,8 +78,8 @@ fn listing(folder: &Path) -> Vec<String> {
 /// Numbers with a point to ten digits, and no sizes in MiB: what rounding and better planning may change is hidden.
 fn stable(text: &str) -> String {
     let word = |i: usize, words: &[&str]| match words[i].parse::<f64>() {
-        Ok(_) if words.get(i + 1).is_some_and(|next| next.starts_with("MiB")) => "#".into(),
-        Ok(x) if words[i].contains('.') => ten_digits(x).to_string(),
+        Ok(_) if words.get(i + 1).is_some_and(|next| next.starts_with("MiB")) => "…".into(),
+        Ok(x) if words[i].contains('.') && !words[i].ends_with('.') => ten_digits(x).to_string(),
         _ => words[i].to_owned(),
     };
     let line = |line: &str| {
@@ -99,14 +99,14 @@ fn json(stdout: &str) -> Value {
     serde_json::from_str(stdout).unwrap()
 }
 
-/// JSON for a snapshot: one field a line, numbers to ten digits, `#` for times and sizes of memory.
+/// JSON for a snapshot: one field a line, numbers to ten digits, `…` for times and sizes of memory.
 fn stable_json(stdout: &str) -> String {
     let Value::Object(fields) = json(stdout) else { panic!("no object: {stdout}") };
     let mut text = String::new();
     for (name, mut value) in fields {
         if name.contains("seconds") || name.contains("mebibytes") {
             assert!(value.is_number(), "{name}: {value}");
-            value = "#".into();
+            value = "…".into();
         }
         round(&mut value);
         text += &format!("{name}: {value}\n");

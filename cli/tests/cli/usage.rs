@@ -18,7 +18,7 @@ fn wrong_values_are_named() {
         (&["--damping", "nan"], "error: --damping must be from 0 to below 1, but is NaN"),
         (&["--damping", "-0.5"], "error: --damping must be from 0 to below 1, but is -0.5"),
         (
-            &["--tolerance", "-1e-3"],
+            &["--tolerance", "-0.001"],
             "error: --tolerance must be a finite number of at least 0, but is -0.001",
         ),
         (

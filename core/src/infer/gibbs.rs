@@ -9,8 +9,9 @@
 //! is violated, these are exactly the labels of positive probability, and the rule is the Gibbs step.
 
 use super::blanket::{check_labels, weigh, weigh_block};
-use super::layout::{Arena, Dimensions, LOST, check_entries, span, starts};
+use super::layout::{Dimensions, LOST, check_entries, span, starts};
 use super::message::axes;
+use crate::arena::Arena;
 use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::VarId;

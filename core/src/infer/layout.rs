@@ -1,6 +1,6 @@
-//! How the arrays of message passing and sampling are sized, and how caller memory is cut into them.
+//! How the arrays of message passing and sampling are sized, and where in them things lie.
 
-use crate::error::{InferError, need};
+use crate::error::InferError;
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::VarId;
 use crate::math::Real;
@@ -75,23 +75,6 @@ impl Dimensions {
         let twice = self.labels.saturating_add(self.largest).saturating_mul(2);
         let widths = self.widest.saturating_mul(3);
         self.messages.saturating_add(twice).saturating_add(widths).saturating_add(self.arity)
-    }
-}
-
-/// Memory that is handed out piece by piece.
-pub(super) struct Arena<'m, X>(&'m mut [X]);
-
-impl<'m, X> Arena<'m, X> {
-    /// All of `memory`, which must have `needed` entries.
-    pub(super) fn new(memory: &'m mut [X], needed: usize) -> Result<Self, InferError> {
-        need(needed, memory.len())?;
-        Ok(Self(memory))
-    }
-
-    pub(super) fn take(&mut self, n: usize) -> Result<&'m mut [X], InferError> {
-        let (piece, rest) = core::mem::take(&mut self.0).split_at_mut_checked(n).ok_or(LOST)?;
-        self.0 = rest;
-        Ok(piece)
     }
 }
 

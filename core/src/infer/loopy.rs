@@ -5,11 +5,12 @@
 //! [decoded assignment](Loopy::decode). On a graph without cycles all three are exact; elsewhere they are
 //! estimates, and [`Info::converged`] says whether the messages came to rest.
 
-use super::layout::{Arena, LOST};
+use super::layout::LOST;
 pub use super::layout::{Dimensions, LARGEST_ENTRY};
 use super::message::Messages;
 pub use super::message::Mode;
 use super::priority::Queue;
+use crate::arena::Arena;
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::{FactorId, VarId};

@@ -17,7 +17,8 @@
 //! probability zero for everyone, so `β` and all cavities there become `-inf` for good, and `-inf − -inf`
 //! is never formed. A message that is `-inf` everywhere proves `Z = 0`.
 
-use super::layout::{Arena, Dimensions, LOST, check_entries, span, starts};
+use super::layout::{Dimensions, LOST, check_entries, span, starts};
+use crate::arena::Arena;
 use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};

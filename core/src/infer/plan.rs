@@ -166,6 +166,8 @@ impl<'p> Plan<'p> {
         let Cluster { scope, separator, inputs, .. } = *cluster;
         let sound = scope.len() <= MAX_SCOPE
             && separator.len() <= MAX_SCOPE
+            && cluster.homes.len() <= scope.len()
+            && cluster.separator_homes.len() <= separator.len()
             && distinct(scope)
             && distinct(separator)
             && within(separator, scope)
@@ -194,14 +196,15 @@ impl<'p> Plan<'p> {
                 return None;
             }
             for &k in inputs {
-                *used.get_mut(k as usize)? += 1;
-                if !within(graph.scope(FactorId(k)), scope) {
+                let used = used.get_mut(k as usize)?;
+                *used += 1;
+                // At once, so that lists which overlap cannot make the count, or the time, grow beyond bounds.
+                if *used > 1 || !within(graph.scope(FactorId(k)), scope) {
                     return None;
                 }
             }
         } else {
-            let ascending = inputs.iter().zip(inputs.iter().skip(1)).all(|(a, b)| a < b);
-            if inputs.is_empty() || inputs.len() > MAX_INPUTS || !ascending {
+            if inputs.is_empty() || inputs.len() > MAX_INPUTS || !inputs.is_sorted_by(|a, b| a < b) {
                 return None;
             }
             for &child in inputs {

@@ -1,6 +1,6 @@
 //! A binary heap over all factors whose priorities can change in place, in caller memory.
 
-use super::layout::Arena;
+use crate::arena::Arena;
 use crate::error::InferError;
 use crate::math::Real;
 

@@ -24,10 +24,11 @@
 //! in the average is `-inf`, as `ρ_k > 0`. Labels that messages have proven impossible
 //! are forbidden in all forests, which removes only configurations of weight zero.
 
-use super::layout::{Arena, LOST, span};
+use super::layout::{LOST, span};
 use super::loopy::{Dimensions, Mode, Params, propagate};
 use super::message::{Messages, finite};
 use super::priority::Queue;
+use crate::arena::Arena;
 use crate::error::InferError;
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};

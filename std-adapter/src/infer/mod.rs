@@ -359,8 +359,9 @@ fn answer(
 
 fn choose(network: &Network, params: &InferParams) -> Result<Found, QueryError> {
     match params.method {
-        Method::Tree => forest::run(network, params.task)?
-            .ok_or(QueryError::Unsuitable("--method tree needs a factor graph without cycles; use auto")),
+        Method::Tree => forest::run(network, params.task)?.ok_or(QueryError::Unsuitable(
+            "--method tree needs a factor graph without cycles, but this one has some; use --method auto",
+        )),
         Method::Junction => by_junction(network, params),
         Method::Bp => approximate::belief_propagation(network, params),
         Method::Trw => approximate::tree_reweighted(network, params),

@@ -8,7 +8,8 @@ use super::order::Order;
 use super::{JunctionPlan, PlanError, PlanInfo, PlanParams};
 use crate::data::network::Network;
 use gibbsite_core::infer::contract::MAX_INPUTS;
-use gibbsite_core::infer::plan::{HEADER, MAGIC, NONE, POTENTIAL, RECEIVES, RECORD};
+use gibbsite_core::infer::plan::{HEADER, MAGIC, NONE, POTENTIAL, Plan, RECEIVES, RECORD};
+use gibbsite_core::table::MAX_SCOPE;
 
 /// A cluster as it is being made.
 #[derive(Debug, Default)]
@@ -52,12 +53,21 @@ pub(super) fn build(
     builder.clusters(&cliques, &clique_of);
     builder.choose_homes();
     builder.mark_receivers(params.factor_marginals);
-    let info = builder.info(order);
-    // Positions are 32 bits, and a clique must have at most 32 variables.
-    if info.messages >= 4e9 || info.largest_table >= 4e9 {
+    let mut info = builder.info(order);
+    // Positions are 32 bits; a scope is full at 32 variables, which those of arity 1 can reach in a small table.
+    if info.messages >= 4e9 || info.largest_table >= 4e9 || info.treewidth >= MAX_SCOPE {
         return Err(PlanError::TooLarge { info });
     }
-    Ok(JunctionPlan { words: builder.words(params.block), info })
+    let words = builder.words(params.block);
+    // Core's own account of the memory, now that 32 bits are known to hold it.
+    let mut counters = vec![0; Plan::open_len(network.variables(), network.factors())];
+    if let Ok(plan) =
+        network.graph().map_err(drop).and_then(|g| Plan::open(&words, &g, &mut counters).map_err(drop))
+    {
+        info.messages = plan.messages_len() as f64;
+        info.for_marginals = (plan.belief_len() + plan.separator_len()) as f64;
+    }
+    Ok(JunctionPlan { words, info })
 }
 
 /// Cliques, parents before children, and the clique in which each variable is eliminated. Variables

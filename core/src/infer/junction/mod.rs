@@ -106,7 +106,8 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         Ok(Self { plan, graph, memory, state: State::Empty })
     }
 
-    /// The first pass with sums: returns `log Z`, or [`InferError::ZeroProbability`].
+    /// The first pass with sums: returns `log Z`, or [`InferError::ZeroProbability`]; or [`InferError::BadValue`]
+    /// if sums of the log-potentials leave the range of numbers.
     pub fn sum(&mut self, fork: &mut impl Fork<T>) -> Result<T, InferError> {
         self.state = State::Empty;
         let log_z = self.collect(fork, false)?;
@@ -114,7 +115,7 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         Ok(log_z)
     }
 
-    /// The first pass with maxima: returns `max_x Σ_k log ψ_k(x)`, or [`InferError::ZeroProbability`].
+    /// The first pass with maxima: returns `max_x Σ_k log ψ_k(x)`; errors as in [`sum`](Self::sum).
     pub fn maximise(&mut self, fork: &mut impl Fork<T>) -> Result<T, InferError> {
         self.state = State::Empty;
         let best = self.collect(fork, true)?;
@@ -124,8 +125,18 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
 
     fn collect(&mut self, fork: &mut impl Fork<T>, max: bool) -> Result<T, InferError> {
         let mut total = T::zero();
-        for k in self.graph.factor_ids().filter(|&k| self.graph.scope(k).is_empty()) {
-            total += self.graph.table(k).first().copied().unwrap_or(T::zero());
+        // No sum of log-potentials, nor a difference of such sums, is beyond a few times this.
+        let mut magnitude = T::zero();
+        for k in self.graph.factor_ids() {
+            let table = self.graph.table(k);
+            let finite = |v: &T| if v.abs() < T::INFINITY { v.abs() } else { T::zero() };
+            magnitude += table.iter().map(finite).fold(T::zero(), T::larger);
+            if self.graph.scope(k).is_empty() {
+                total += table.first().copied().unwrap_or(T::zero());
+            }
+        }
+        if magnitude * T::from_f64(8.0) == T::INFINITY {
+            return Err(InferError::BadValue);
         }
         // Here `starts` marks the variables that some factor mentions.
         self.memory.starts.fill(0);

@@ -1,0 +1,130 @@
+//! Exponentiated scores: of one row or table with [`exponentiate`], of the transitions with [`Gaps`].
+
+use super::row::extent;
+use super::{Chain, Transitions};
+use crate::arena::rows;
+use crate::math::Real;
+use crate::wide::{Radix, Wide};
+
+/// How a row or table of logs was exponentiated: `e^{x - shift}`, nonzero entries at least `floor`, all
+/// at most 1. `floor = 0` if its range is too wide for that, then `shift = 0` and nothing was written.
+#[derive(Clone, Copy)]
+pub(super) struct Reach<T> {
+    pub(super) shift: T,
+    pub(super) floor: T,
+}
+
+/// Writes the exponentials; the floor is one of them, so it costs no further `exp`.
+#[inline]
+pub(super) fn exponentiate<T: Real>(log: &[T], out: &mut [T]) -> Reach<T> {
+    let (top, low) = extent(log, T::NEG_INFINITY);
+    if top == T::NEG_INFINITY {
+        out.fill(T::zero());
+        return Reach { shift: T::zero(), floor: T::one() };
+    }
+    if T::LOG_RANGE < top - low {
+        return Reach { shift: T::zero(), floor: T::zero() };
+    }
+    let mut floor = T::one();
+    for (o, &x) in out.iter_mut().zip(log) {
+        *o = (x - top).exp();
+        floor = if x == low { *o } else { floor };
+    }
+    Reach { shift: top, floor }
+}
+
+/// What [`exponentiate`] returned when it wrote `exp`.
+fn reach_of<T: Real>(log: &[T], exp: &[T]) -> Reach<T> {
+    let (top, low) = extent(log, T::NEG_INFINITY);
+    let none = Reach { shift: T::zero(), floor: T::one() };
+    match log.iter().zip(exp).find(|(x, _)| **x == low) {
+        None => none,
+        Some((_, &floor)) if top - low <= T::LOG_RANGE => Reach { shift: top, floor },
+        Some(_) => Reach { floor: T::zero(), ..none },
+    }
+}
+
+/// The transitions between two positions.
+pub(super) struct Gap<'g, T> {
+    log: &'g [T],
+    /// `e^{A - shift}` with row = from, if `reach.floor > 0`.
+    pub(super) exp: &'g [T],
+    /// The same with row = to; only on the way back.
+    pub(super) turned: &'g [T],
+    pub(super) reach: Reach<T>,
+}
+
+impl<T: Real> Gap<'_, T> {
+    /// Row by row the entries `e^{A - shift}`.
+    pub(super) fn wide(
+        &self,
+        radix: &Radix<T>,
+        labels: usize,
+    ) -> impl Iterator<Item = impl Iterator<Item = Wide<T>>> {
+        let plain = self.reach.floor != T::zero();
+        // If plain, the exponentials are there and need not be taken again.
+        let table = if plain { self.exp } else { self.log };
+        rows(table, labels)
+            .map(move |row| row.iter().map(move |&x| if plain { radix.widen(x) } else { radix.exp(x) }))
+    }
+}
+
+/// Gives the [`Gap`]s of a chain one by one. Shared transitions are exponentiated once.
+pub(super) struct Gaps<'a, 'm, T> {
+    chain: Chain<'a, T>,
+    exp: &'m mut [T],
+    turned: &'m mut [T],
+    /// Of shared transitions.
+    reach: Reach<T>,
+}
+
+impl<'a, 'm, T: Real> Gaps<'a, 'm, T> {
+    /// `exp` has room for a table; `turned` too, or nobody goes [`backward`](Self::backward).
+    pub(super) fn new(chain: Chain<'a, T>, exp: &'m mut [T], turned: &'m mut [T]) -> Self {
+        let mut reach = Reach { shift: T::zero(), floor: T::zero() };
+        if let Transitions::Shared(table) = chain.transitions {
+            reach = exponentiate(table, exp);
+            transpose(exp, turned, chain.labels);
+        }
+        Self { chain, exp, turned, reach }
+    }
+
+    /// The gap after position `t`. Tables of their own are exponentiated into `kept`, if there is such a
+    /// place, which [`backward`](Self::backward) then takes them from.
+    #[inline]
+    pub(super) fn forward<'s>(&'s mut self, t: usize, kept: Option<&'s mut [T]>) -> Gap<'s, T> {
+        let log = self.chain.transitions.table(t, self.chain.cells());
+        if let Transitions::Shared(_) = self.chain.transitions {
+            return Gap { log, exp: self.exp, turned: &[], reach: self.reach };
+        }
+        let exp = kept.unwrap_or(&mut *self.exp);
+        let reach = exponentiate(log, exp);
+        Gap { log, exp, turned: &[], reach }
+    }
+
+    /// The gap after position `t`, on the way back.
+    #[inline]
+    pub(super) fn backward(&mut self, t: usize, kept: Option<&[T]>) -> Gap<'_, T> {
+        let log = self.chain.transitions.table(t, self.chain.cells());
+        let mut reach = self.reach;
+        if let Transitions::Each(_) = self.chain.transitions {
+            reach = match kept {
+                None => exponentiate(log, self.exp),
+                Some(kept) => {
+                    self.exp.iter_mut().zip(kept).for_each(|(e, &k)| *e = k);
+                    reach_of(log, kept)
+                }
+            };
+            transpose(self.exp, self.turned, self.chain.labels);
+        }
+        Gap { log, exp: self.exp, turned: self.turned, reach }
+    }
+}
+
+fn transpose<T: Copy>(table: &[T], out: &mut [T], labels: usize) {
+    for (i, row) in rows(table, labels).enumerate() {
+        for (o, &v) in out.iter_mut().skip(i).step_by(labels.max(1)).zip(row) {
+            *o = v;
+        }
+    }
+}

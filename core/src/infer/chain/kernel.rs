@@ -1,0 +1,247 @@
+//! The steps of forward-backward, each in plain numbers where that is proven safe, else in wide ones.
+//!
+//! *The proof.* A [`Row`] and a [`Reach`](super::gap::Reach) know their `floor`, the least that a nonzero
+//! entry can be; none of their entries is above 1. If the product of the floors of all factors is at
+//! least `tiny = L e^-LOG_RANGE`, then every nonzero product of entries is a normal number, also after
+//! division by a sum of `L` of them, so nothing that is possible becomes impossible. A row or table of too
+//! wide a range has floor 0 and fails the test by itself.
+
+use super::gap::{Gap, exponentiate};
+use super::row::{Row, RowMut, combine, extent};
+use crate::arena::{rows, rows_mut};
+use crate::error::InferError;
+use crate::math::Real;
+use crate::wide::{Compensated, Radix, Wide, finite};
+
+/// The scores of one position on the way back.
+#[derive(Clone, Copy)]
+pub(super) struct Scores<'s, T> {
+    log: &'s [T],
+    /// `e^{s - max s}`, all zero if the range is too wide.
+    exp: &'s [T],
+}
+
+/// What all steps of a chain have in common.
+pub(super) struct Kernel<T> {
+    radix: Radix<T>,
+    tiny: T,
+    labels: usize,
+}
+
+impl<T: Real> Kernel<T> {
+    pub(super) fn new(labels: usize) -> Self {
+        let tiny = (-T::LOG_RANGE).exp() * T::from_f64(labels as f64);
+        Self { radix: Radix::new(), tiny, labels }
+    }
+
+    /// `α_0`, with `log` of what it was divided by. If it becomes plain, the place of its exponents holds
+    /// `e^s` for the way back.
+    pub(super) fn start(
+        &self,
+        scores: &[T],
+        alpha: &mut RowMut<'_, T>,
+        log: &mut Compensated<T>,
+    ) -> Result<(), InferError> {
+        let reach = exponentiate(scores, alpha.exponent);
+        if reach.floor != T::zero() {
+            alpha.mass.iter_mut().zip(&*alpha.exponent).for_each(|(m, &e)| *m = e);
+            log.add(reach.shift);
+            return alpha.rescale().map(|_| ());
+        }
+        for ((m, k), &s) in alpha.parts().zip(scores) {
+            Wide { m: *m, k: *k } = self.radix.exp(s);
+        }
+        self.narrow_forward(alpha, scores, log)
+    }
+
+    /// `α_t` from `α_{t-1}`; results as in [`start`](Self::start).
+    #[inline]
+    pub(super) fn forward(
+        &self,
+        before: Row<'_, T>,
+        gap: &Gap<'_, T>,
+        scores: &[T],
+        alpha: &mut RowMut<'_, T>,
+        log: &mut Compensated<T>,
+    ) -> Result<(), InferError> {
+        log.add(gap.reach.shift);
+        let reach = exponentiate(scores, alpha.exponent);
+        if self.tiny <= before.floor * gap.reach.floor * reach.floor {
+            combine(before.mass, gap.exp, alpha.mass);
+            alpha.mass.iter_mut().zip(&*alpha.exponent).for_each(|(m, &e)| *m *= e);
+            let scale = alpha.rescale()?;
+            log.add(reach.shift);
+            log.add(scale.ln());
+            return Ok(());
+        }
+        let radix = &self.radix;
+        alpha.mass.fill(T::zero());
+        alpha.exponent.fill(T::zero());
+        for (x, row) in before.wide(radix).zip(gap.wide(radix, self.labels)) {
+            if x.is_zero() {
+                continue;
+            }
+            for ((m, k), e) in alpha.parts().zip(row) {
+                Wide { m: *m, k: *k } = radix.add(Wide { m: *m, k: *k }, radix.mul(x, e));
+            }
+        }
+        for ((m, k), &s) in alpha.parts().zip(scores) {
+            Wide { m: *m, k: *k } = radix.mul(Wide { m: *m, k: *k }, radix.exp(s));
+        }
+        self.narrow_forward(alpha, scores, log)
+    }
+
+    fn narrow_forward(
+        &self,
+        alpha: &mut RowMut<'_, T>,
+        scores: &[T],
+        log: &mut Compensated<T>,
+    ) -> Result<(), InferError> {
+        let scale = self.narrow(alpha)?;
+        self.radix.add_log(scale, log);
+        if alpha.floor != T::zero() {
+            weigh(scores, alpha.exponent);
+        }
+        Ok(())
+    }
+
+    /// `log Z` from the last `α` and the logs of what all were divided by.
+    pub(super) fn finish(&self, last: Option<Row<'_, T>>, mut log: Compensated<T>) -> Result<T, InferError> {
+        if let Some(last) = last {
+            self.radix.add_log(self.radix.sum(last.wide(&self.radix)), &mut log);
+        }
+        finite(log.value())
+    }
+
+    /// Divides a wide row by a number, so that it is plain with largest entry 1 if its range allows;
+    /// returns the number.
+    fn narrow(&self, row: &mut RowMut<'_, T>) -> Result<Wide<T>, InferError> {
+        // Of a row that is still wide.
+        row.floor = T::zero();
+        let each = || row.view().wide(&self.radix);
+        let top = each().fold(Wide::zero(), |top, x| if x.exceeds(top) { x } else { top });
+        if top.is_zero() {
+            return Err(InferError::ZeroProbability);
+        }
+        let nonzero = each().filter(|x| !x.is_zero());
+        let low = nonzero.fold(T::one(), |low, x| low.smaller(self.radix.ratio(x, top)));
+        if self.tiny <= low {
+            for (m, k) in row.parts() {
+                *m = self.radix.ratio(Wide { m: *m, k: *k }, top);
+            }
+            row.floor = low;
+            return Ok(top);
+        }
+        row.exponent.iter_mut().for_each(|k| *k -= top.k);
+        Ok(Wide { m: T::one(), k: top.k })
+    }
+
+    /// What [`backward`](Self::backward) has to know of a position whose `α` is no longer needed.
+    #[inline]
+    pub(super) fn scores<'s>(&self, log: &'s [T], alpha: RowMut<'s, T>) -> Scores<'s, T> {
+        if alpha.floor == T::zero() {
+            weigh(log, alpha.exponent);
+        }
+        Scores { log, exp: alpha.exponent }
+    }
+
+    /// `weighted = e^{s_{t+1}} β_{t+1}`, and from that `β_t`. Returns what `β_t` was divided by, if `weighted` is
+    /// plain.
+    #[inline]
+    pub(super) fn backward(
+        &self,
+        after: Row<'_, T>,
+        scores: Scores<'_, T>,
+        gap: &Gap<'_, T>,
+        weighted: &mut RowMut<'_, T>,
+        beta: &mut RowMut<'_, T>,
+    ) -> Result<T, InferError> {
+        let (top, low) = extent(scores.exp, T::zero());
+        weighted.floor = if top == T::zero() { top } else { low * after.floor };
+        if self.tiny <= weighted.floor * gap.reach.floor {
+            let products = after.mass.iter().zip(scores.exp);
+            weighted.mass.iter_mut().zip(products).for_each(|(w, (&b, &e))| *w = b * e);
+            combine(weighted.mass, gap.turned, beta.mass);
+            return beta.rescale();
+        }
+        let radix = &self.radix;
+        weighted.floor = T::zero();
+        for ((m, k), (b, &s)) in weighted.parts().zip(after.wide(radix).zip(scores.log)) {
+            Wide { m: *m, k: *k } = radix.mul(b, radix.exp(s));
+        }
+        for ((m, k), row) in beta.parts().zip(gap.wide(radix, self.labels)) {
+            let terms = weighted.view().wide(radix).zip(row);
+            Wide { m: *m, k: *k } = radix.sum(terms.map(|(w, e)| radix.mul(w, e)));
+        }
+        self.narrow(beta).map(|_| T::one())
+    }
+
+    /// `α_t β_t`, normalised, in the place of `α_t`.
+    #[inline]
+    pub(super) fn single(&self, alpha: &mut RowMut<'_, T>, beta: Row<'_, T>) {
+        let radix = &self.radix;
+        if self.tiny <= alpha.floor * beta.floor {
+            let mut sum = T::zero();
+            for (m, &b) in alpha.mass.iter_mut().zip(beta.mass) {
+                *m *= b;
+                sum += *m;
+            }
+            let factor = T::one() / sum;
+            alpha.mass.iter_mut().for_each(|m| *m *= factor);
+            return;
+        }
+        let products = alpha.view().wide(radix).zip(beta.wide(radix));
+        let total = radix.sum(products.map(|(a, b)| radix.mul(a, b)));
+        let plain = alpha.floor != T::zero();
+        for ((m, k), b) in alpha.parts().zip(beta.wide(radix)) {
+            let a = if plain { radix.widen(*m) } else { Wide { m: *m, k: *k } };
+            *m = radix.ratio(radix.mul(a, b), total);
+        }
+    }
+
+    /// `α_t(i) e^{A(i,j)} weighted(j)`, normalised. `beta · scale = Σ_j e^{A(i,j)} weighted(j)` if
+    /// `weighted` is plain.
+    pub(super) fn pair(
+        &self,
+        alpha: Row<'_, T>,
+        gap: &Gap<'_, T>,
+        weighted: Row<'_, T>,
+        beta: &[T],
+        scale: T,
+        out: &mut [T],
+    ) {
+        let labels = self.labels;
+        if self.tiny <= alpha.floor * gap.reach.floor * weighted.floor {
+            let sum = alpha.mass.iter().zip(beta).fold(T::zero(), |sum, (&a, &b)| sum + a * (b * scale));
+            let factor = T::one() / sum;
+            let each = rows_mut(out, labels).zip(rows(gap.exp, labels)).zip(alpha.mass);
+            for ((out, row), &a) in each {
+                let a = a * factor;
+                for ((o, &e), &w) in out.iter_mut().zip(row).zip(weighted.mass) {
+                    *o = a * e * w;
+                }
+            }
+            return;
+        }
+        let radix = &self.radix;
+        let mut total = Wide::zero();
+        for (a, row) in alpha.wide(radix).zip(gap.wide(radix, labels)) {
+            for (e, w) in row.zip(weighted.wide(radix)) {
+                total = radix.add(total, radix.mul(radix.mul(a, e), w));
+            }
+        }
+        let each = rows_mut(out, labels).zip(gap.wide(radix, labels)).zip(alpha.wide(radix));
+        for ((out, row), a) in each {
+            for ((o, e), w) in out.iter_mut().zip(row).zip(weighted.wide(radix)) {
+                *o = radix.ratio(radix.mul(radix.mul(a, e), w), total);
+            }
+        }
+    }
+}
+
+/// `e^{s - max s}`, or zeros if the range is too wide.
+fn weigh<T: Real>(scores: &[T], out: &mut [T]) {
+    if exponentiate(scores, out).floor == T::zero() {
+        out.fill(T::zero());
+    }
+}

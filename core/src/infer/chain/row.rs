@@ -1,0 +1,121 @@
+//! Rows of `α` and `β`, and the loops over rows that have to be fast.
+
+use crate::arena::rows;
+use crate::error::InferError;
+use crate::math::Real;
+use crate::wide::{Radix, Wide};
+
+/// A row of `α` or `β` up to a common factor. With `floor > 0` it is plain: `mass` lies in `[0, 1]` and
+/// its nonzero entries are at least `floor`. With `floor = 0` its numbers are [`Wide`].
+#[derive(Clone, Copy)]
+pub(super) struct Row<'r, T> {
+    pub(super) mass: &'r [T],
+    /// Of a plain row, left to other uses.
+    pub(super) exponent: &'r [T],
+    pub(super) floor: T,
+}
+
+impl<'r, T: Real> Row<'r, T> {
+    /// The entries as wide numbers, whatever the row.
+    pub(super) fn wide(self, radix: &Radix<T>) -> impl Iterator<Item = Wide<T>> + use<'r, '_, T> {
+        let plain = self.floor != T::zero();
+        let each = self.mass.iter().zip(self.exponent);
+        each.map(move |(&m, &k)| if plain { radix.widen(m) } else { Wide { m, k } })
+    }
+}
+
+/// A [`Row`] that is being written.
+pub(super) struct RowMut<'r, T> {
+    pub(super) mass: &'r mut [T],
+    pub(super) exponent: &'r mut [T],
+    pub(super) floor: T,
+}
+
+impl<'r, T: Real> RowMut<'r, T> {
+    pub(super) fn new(mass: &'r mut [T], exponent: &'r mut [T]) -> Self {
+        Self { mass, exponent, floor: T::zero() }
+    }
+
+    #[inline]
+    pub(super) fn view(&self) -> Row<'_, T> {
+        Row { mass: self.mass, exponent: self.exponent, floor: self.floor }
+    }
+
+    #[inline]
+    pub(super) fn into_view(self) -> Row<'r, T> {
+        Row { mass: self.mass, exponent: self.exponent, floor: self.floor }
+    }
+
+    /// Plain ones.
+    pub(super) fn set_ones(&mut self) {
+        self.mass.fill(T::one());
+        self.exponent.fill(T::zero());
+        self.floor = T::one();
+    }
+
+    /// The two parts of each wide number.
+    pub(super) fn parts(&mut self) -> impl Iterator<Item = (&mut T, &mut T)> {
+        self.mass.iter_mut().zip(self.exponent.iter_mut())
+    }
+
+    /// Divides a plain row by its largest entry, which it returns, and sets the floor.
+    #[inline]
+    pub(super) fn rescale(&mut self) -> Result<T, InferError> {
+        let (top, low) = extent(self.mass, T::zero());
+        if top == T::zero() {
+            return Err(InferError::ZeroProbability);
+        }
+        let factor = T::one() / top;
+        self.mass.iter_mut().for_each(|m| *m *= factor);
+        self.floor = low * factor;
+        Ok(top)
+    }
+}
+
+/// Largest entry, and smallest of those above `nothing` (`+inf` if there is none). In four lanes, so
+/// that it vectorises.
+#[inline]
+pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
+    let put = |high: &mut T, low: &mut T, v: T| {
+        *high = high.larger(v);
+        *low = low.smaller(if nothing < v { v } else { T::INFINITY });
+    };
+    let (chunks, tail) = x.as_chunks::<4>();
+    let (mut top, mut bottom) = (nothing, T::INFINITY);
+    if !chunks.is_empty() {
+        let (mut high, mut low) = ([nothing; 4], [T::INFINITY; 4]);
+        for chunk in chunks {
+            for ((high, low), &v) in high.iter_mut().zip(&mut low).zip(chunk) {
+                put(high, low, v);
+            }
+        }
+        top = high.into_iter().fold(top, T::larger);
+        bottom = low.into_iter().fold(bottom, T::smaller);
+    }
+    for &v in tail {
+        put(&mut top, &mut bottom, v);
+    }
+    (top, bottom)
+}
+
+/// `out(j) = Σ_i x(i) table(i, j)`, four rows at a time to spare loads and stores of `out`.
+#[inline]
+pub(super) fn combine<T: Real>(x: &[T], table: &[T], out: &mut [T]) {
+    let mut rows = rows(table, out.len());
+    out.fill(T::zero());
+    let (fours, last) = x.as_chunks::<4>();
+    for &[a, b, c, d] in fours {
+        let (Some(ra), Some(rb), Some(rc), Some(rd)) = (rows.next(), rows.next(), rows.next(), rows.next())
+        else {
+            return;
+        };
+        for ((((o, &ra), &rb), &rc), &rd) in out.iter_mut().zip(ra).zip(rb).zip(rc).zip(rd) {
+            *o += (a * ra + b * rb) + (c * rc + d * rd);
+        }
+    }
+    for (&x, row) in last.iter().zip(rows) {
+        for (o, &e) in out.iter_mut().zip(row) {
+            *o += x * e;
+        }
+    }
+}
