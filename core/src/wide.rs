@@ -8,17 +8,17 @@
 //! does not grow with the magnitude.
 //!
 //! *Range.* `R` is 512 for `f64` and 64 for `f32`; nonzero `m` lies in `[e^{-R/2}, e^{R/2})`.
-//! - A product of two `m` lies in `[e^{-R}, e^R)` and a sum below `2 e^{R/2}`, both inside
-//!   [`Real::LOG_RANGE`](crate::math::Real::LOG_RANGE): neither overflows nor underflows, and one step of `k`
-//!   (a factor `e^{±R}`) brings it back.
-//! - A sum may leave out a term whose `k` is smaller by 2 or more: that term is below `e^{-R}` of the other, where
-//!   rounding begins at `e^{-36}` and `e^{-16}`. With `k` smaller by 1 it may become subnormal on the way,
-//!   and is then as small.
+//! - A product of two `m` lies in `[e^{-R}, e^R)` and a sum of two below `2 e^{R/2}`, both inside
+//!   [`Real::LOG_RANGE`]: neither overflows nor underflows, and one step of `k` (a factor `e^{±R}`) brings
+//!   it back.
+//! - A sum leaves out a term whose `k` is smaller by 2 or more: it is below `e^{-R}` of the other. With `k`
+//!   smaller by 1 a term may go subnormal on the way, but then it is below `e^{-452}` (`f64`) or `e^{-55}`
+//!   (`f32`) of the other. Rounding hides all of that: it begins at `e^{-36}` and `e^{-16}`.
 //!
-//! *Precision.* An operation rounds the result, and if `k` steps, also the factor and the product with it: at most
-//! three roundings, whatever the magnitude. `k` is exact: `R` is a power of two, so `x = R·k + rest` has no
-//! rounding, and whole numbers are exact in `T` up to logarithms of 4e18 (`f64`) and 1e9 (`f32`); beyond,
-//! the scores themselves are spaced further apart than `R`.
+//! *Precision.* An operation rounds its result and, if `k` steps, the factor and the product with it: at
+//! most three roundings, whatever the magnitude. `k` is exact: `R` is a power of two, so `x = R·k + rest`
+//! has no rounding, and whole numbers are exact in `T` up to logarithms of 4e18 (`f64`) and 1e9 (`f32`);
+//! beyond, the scores themselves are at least `R` apart.
 
 use crate::error::InferError;
 use crate::math::Real;

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const TOLERANCE: f64 = 1e-10;
 
@@ -176,9 +176,9 @@ fn endless_lists_are_refused_soon() {
             words.extend([pool, len(0), pool, len(1), pool, len(2), 2 * c]);
         }
         words.extend((0..entries).map(|i| if potential || long > 0 { 0 } else { i }));
-        let start = Instant::now();
+        let clock = Clock::start();
         assert!(open(&words, &flat.graph()).is_err());
-        assert!(start.elapsed() < Duration::from_secs(1), "list {long}: {:?}", start.elapsed());
+        assert!(clock.seconds() < 1.0, "list {long}: {} s", clock.seconds());
     }
 }
 
@@ -291,23 +291,48 @@ fn memory_of_large_tables_is_stated() {
 
 // --- size -----------------------------------------------------------------------------------------------
 
-const SOON: Duration = Duration::from_secs(5);
+/// Seconds that planning, or planning and running, may take.
+const SOON: f64 = 5.0;
+
+/// Seconds that this thread has computed: not those that it waited for a busy machine, where the system counts them.
+struct Clock {
+    start: Instant,
+    computed: Option<f64>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { start: Instant::now(), computed: Self::computed() }
+    }
+
+    fn computed() -> Option<f64> {
+        let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        line.split_whitespace().next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
+    }
+
+    fn seconds(&self) -> f64 {
+        match (self.computed, Self::computed()) {
+            (Some(start), Some(now)) => now - start,
+            _ => self.start.elapsed().as_secs_f64(),
+        }
+    }
+}
 
 #[test]
 fn what_is_too_wide_is_told_soon() {
     for (rows, columns) in [(100, 100), (75, 75), (60, 90)] {
-        let start = Instant::now();
+        let clock = Clock::start();
         let answer = plan(&grid(rows, columns), &params(0, 512, false));
         assert!(matches!(answer, Err(PlanError::TooWide { .. } | PlanError::TooLarge { .. })));
-        assert!(start.elapsed() < SOON, "{rows} by {columns}: {:?}", start.elapsed());
+        assert!(clock.seconds() < SOON, "{rows} by {columns}: {} s", clock.seconds());
     }
 }
 
 /// A run on a large network, within the time.
 fn soon(network: &Network) -> gibbsite_tests::desk::Found {
-    let start = Instant::now();
+    let clock = Clock::start();
     let made = planned(network, &params(0, 512, false));
-    let planned_in = start.elapsed();
+    let planned_in = clock.seconds();
     let graph = network.graph().unwrap();
     let plan = open(&made.words, &graph).unwrap();
     let mut desk = Desk::new(&plan, network.variables());
@@ -318,8 +343,8 @@ fn soon(network: &Network) -> gibbsite_tests::desk::Found {
     let best = run.maximise(&mut fork).unwrap();
     let mut labels = vec![0; network.variables()];
     run.decode(&mut labels).unwrap();
-    let elapsed = start.elapsed();
-    assert!(elapsed < SOON, "planned in {planned_in:?}, all in {elapsed:?}");
+    let seconds = clock.seconds();
+    assert!(seconds < SOON, "planned in {planned_in} s, all in {seconds} s");
     assert!(close(network.log_potential(&labels).unwrap(), best, TOLERANCE));
     gibbsite_tests::desk::Found { log_z, marginals, best, labels, ..Default::default() }
 }

@@ -370,7 +370,7 @@ fn wide_components_agree_across_threads_and_orders() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
     let mut model = Model::default();
     for piece in 0..3 {
-        let (first, n) = (model.cards.len() as u32, 30 + 2 * piece);
+        let (first, n) = (model.cards.len() as u32, 44 + 2 * piece);
         model.cards.extend((0..n).map(|_| rng.random_range(2..4u32)));
         for i in 0..n {
             let (a, b) = (rng.random_range(1..n), rng.random_range(1..n));

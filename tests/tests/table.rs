@@ -216,7 +216,7 @@ proptest! {
     /// The owned table does what the views do, or says that it has no room.
     #[test]
     fn owned_tables_agree_with_views((cards, a) in table(3), (b_scope, keep_count) in (scope(3), 0..4usize)) {
-        let mut t = Table::<f64, 4, 256>::new(&a.ids(), &a.cards).unwrap_or_else(|e| panic!("{e}: {a:?}"));
+        let mut t = Table::<f64, 4, 512>::new(&a.ids(), &a.cards).unwrap_or_else(|e| panic!("{e}: {a:?}"));
         prop_assert!(t.values().iter().all(|&v| v == 0.0));
         t.values_mut().copy_from_slice(&a.values);
         prop_assert_eq!(t.view().values(), a.values.as_slice());
@@ -238,7 +238,7 @@ proptest! {
                     }
                 }
                 Err(e) => prop_assert!(
-                    (e == TableError::ScopeTooLong && union.len() > 4) || (e == TableError::Length && size > 256)
+                    (e == TableError::ScopeTooLong && union.len() > 4) || (e == TableError::Length && size > 512)
                 ),
             }
         }

@@ -263,11 +263,11 @@ const MALFORMED: &[(&str, &str)] = &[
     ("MARKOV\n2\n2 2\n1\n2 0\n", "line 5, end of file: the file ends here, expected a variable of factor 0"),
     (
         "MARKOV\n2\n2 2\n1\n2 0 2\n4 1 1 1 1",
-        "line 5, token 3: factor 0 names variable 2, but the model has variables 0..=1",
+        "line 5, token 3: factor 0 names variable 2, but the model has variables 0 to 1",
     ),
     (
         "MARKOV\n2\n2 2\n1\n2 -1 0\n4 1 1 1 1",
-        "line 5, token 2: factor 0 names variable -1, but the model has variables 0..=1",
+        "line 5, token 2: factor 0 names variable -1, but the model has variables 0 to 1",
     ),
     ("MARKOV\n0\n1\n1 0\n1 1", "line 4, token 2: factor 0 names variable 0, but the model has no variables"),
     (
@@ -448,10 +448,10 @@ fn evidence_in_both_forms() {
             "1 0 1.0",
             "line 1, token 3: found `1.0`, expected a count, a variable or a label, a whole number of at least 0",
         ),
-        ("1\n1 4 0", "line 2, token 2: the evidence names variable 4, but the model has variables 0..=3"),
-        ("1 -1 0", "line 1, token 2: the evidence names variable -1, but the model has variables 0..=3"),
-        ("2 0 1\n1 3", "line 2, token 2: variable 1 is observed as 3, but it has labels 0..=2"),
-        ("1 1 -2", "line 1, token 3: variable 1 is observed as -2, but it has labels 0..=2"),
+        ("1\n1 4 0", "line 2, token 2: the evidence names variable 4, but the model has variables 0 to 3"),
+        ("1 -1 0", "line 1, token 2: the evidence names variable -1, but the model has variables 0 to 3"),
+        ("2 0 1\n1 3", "line 2, token 2: variable 1 is observed as 3, but it has labels 0 to 2"),
+        ("1 1 -2", "line 1, token 3: variable 1 is observed as -2, but it has labels 0 to 2"),
         ("2 1 2 1 0", "line 1, token 5: variable 1 is observed as 0, but before as 2"),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), message, "{text:?}");

@@ -97,15 +97,15 @@ fn models() {
     truncated in a table
       error: m.uai: line 7, end of file: the file ends here, expected entry 4 of 4 of factor 0
     too few variables
-      error: m.uai: line 6, token 1: factor 1 names variable 4, but the model has variables 0..=2
+      error: m.uai: line 6, token 1: factor 1 names variable 4, but the model has variables 0 to 2
     too many variables
-      error: m.uai: line 5, token 1: factor 0 names variable 2, but the model has variables 0..=0
+      error: m.uai: line 5, token 1: factor 0 names variable 2, but the model has variables 0 to 0
     variables that are no count
       error: m.uai: line 2, token 1: found `2.0`, expected the number of variables, a whole number of at least 0
     too many factors
-      error: m.uai: line 7, token 2: factor 1 names variable 2, but the model has variables 0..=1
+      error: m.uai: line 7, token 2: factor 1 names variable 2, but the model has variables 0 to 1
     a scope too long
-      error: m.uai: line 6, token 1: factor 0 names variable 4, but the model has variables 0..=1
+      error: m.uai: line 6, token 1: factor 0 names variable 4, but the model has variables 0 to 1
     a table too short
       error: m.uai: line 6, token 1: the table of factor 0 announces 3 entries, expected 4, the product of its arities
     a table too long
@@ -117,9 +117,9 @@ fn models() {
     arity -2
       error: m.uai: line 3, token 2: found `-2`, expected the arity of variable 1, a whole number of at least 0
     variable -1
-      error: m.uai: line 5, token 3: factor 0 names variable -1, but the model has variables 0..=1
+      error: m.uai: line 5, token 3: factor 0 names variable -1, but the model has variables 0 to 1
     variable n
-      error: m.uai: line 5, token 3: factor 0 names variable 2, but the model has variables 0..=1
+      error: m.uai: line 5, token 3: factor 0 names variable 2, but the model has variables 0 to 1
     a variable twice
       error: m.uai: line 5, token 3: factor 0 names variable 1 twice
     a negative entry
@@ -169,13 +169,13 @@ fn evidence() {
     no such file
       error: e.evid: cannot read it: there is no such file (`-` is standard input)
     a label outside the arity
-      error: e.evid: line 2, token 2: variable 3 is observed as 2, but it has labels 0..=1
+      error: e.evid: line 2, token 2: variable 3 is observed as 2, but it has labels 0 to 1
     label -1
-      error: e.evid: line 2, token 2: variable 3 is observed as -1, but it has labels 0..=1
+      error: e.evid: line 2, token 2: variable 3 is observed as -1, but it has labels 0 to 1
     variable n
-      error: e.evid: line 2, token 1: the evidence names variable 4, but the model has variables 0..=3
+      error: e.evid: line 2, token 1: the evidence names variable 4, but the model has variables 0 to 3
     variable -1
-      error: e.evid: line 2, token 1: the evidence names variable -1, but the model has variables 0..=3
+      error: e.evid: line 2, token 1: the evidence names variable -1, but the model has variables 0 to 3
     a pair too few
       error: e.evid: line 1, token 1: the evidence has 3 numbers, expected 5: the count 2, then a variable and a label each
     a number too many

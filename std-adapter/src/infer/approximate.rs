@@ -26,8 +26,9 @@ fn approximate(method: Method, converged: bool) -> Found {
 
 fn not_converged(what: &str, iterations: u32, residual: f64) -> String {
     format!(
-        "{what} did not converge in {iterations} iterations (a message still changed by {residual:.1e}); \
-         raise --max-iter, or --damping towards 1"
+        "{what} did not converge in {iterations} iteration{} (a message still changed by {residual:.1e}); \
+         raise --max-iter, or --damping towards 1",
+        if iterations == 1 { "" } else { "s" }
     )
 }
 

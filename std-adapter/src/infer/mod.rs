@@ -363,7 +363,14 @@ fn choose(network: &Network, params: &InferParams) -> Result<Found, QueryError> 
             "--method tree needs a factor graph without cycles, but this one has some; use --method auto",
         )),
         Method::Junction => by_junction(network, params),
-        Method::Bp => approximate::belief_propagation(network, params),
+        Method::Bp => {
+            let mut found = approximate::belief_propagation(network, params)?;
+            if !found.exact {
+                let note = "belief propagation on a graph with cycles: the answer is an estimate";
+                found.notes.push(note.into());
+            }
+            Ok(found)
+        }
         Method::Trw => approximate::tree_reweighted(network, params),
         Method::Gibbs => approximate::gibbs(network, params),
         Method::Brute => brute::run(network, params.task),

@@ -145,8 +145,8 @@ impl<T: Real> Kernel<T> {
         Scores { log, exp: alpha.exponent }
     }
 
-    /// `weighted = e^{s_{t+1}} β_{t+1}`, and from that `β_t`. Returns what `β_t` was divided by, if `weighted` is
-    /// plain.
+    /// `weighted = e^{s_{t+1}} β_{t+1}`, and from that `β_t`. Returns what `β_t` was divided by, if
+    /// `weighted` is plain.
     #[inline]
     pub(super) fn backward(
         &self,

@@ -255,7 +255,7 @@ impl fmt::Display for UaiErrorKind {
             }
             Self::EvidenceLabel { variable, found, arity } => {
                 let most = arity.saturating_sub(1);
-                write!(f, "variable {variable} is observed as {found}, but it has labels 0..={most}")
+                write!(f, "variable {variable} is observed as {found}, but it has labels 0 to {most}")
             }
             Self::Contradiction { variable, before, here } => {
                 write!(f, "variable {variable} is observed as {here}, but before as {before}")
@@ -279,7 +279,7 @@ struct Range(usize);
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.checked_sub(1) {
-            Some(last) => write!(f, "variables 0..={last}"),
+            Some(last) => write!(f, "variables 0 to {last}"),
             None => write!(f, "no variables"),
         }
     }
