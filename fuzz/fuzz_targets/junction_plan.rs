@@ -7,7 +7,7 @@ use gibbsite::data::network::Network;
 use gibbsite::plan::{PlanParams, plan};
 use gibbsite_core::error::InferError;
 use gibbsite_core::graph::FactorGraph;
-use gibbsite_core::infer::contract::Sequential;
+use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::junction::{Fact, Junction, Memory};
 use gibbsite_core::infer::plan::{HEADER, MAGIC, Plan};
 use gibbsite_fuzz::{Arrays, Dice, Truth};

@@ -4,7 +4,7 @@
 //! the number of threads, and joined in a fixed order.
 
 use gibbsite_core::error::InferError;
-use gibbsite_core::infer::contract::{Fork, Job, Span};
+use gibbsite_core::infer::fork::{Fork, Job, Span};
 use gibbsite_core::math::Real;
 use rayon::prelude::*;
 

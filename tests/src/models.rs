@@ -3,7 +3,9 @@
 //! A model is made in three steps: a structure (arities and scopes), extras that any structure may have
 //! (constants, isolated variables, unary factors, twins), and log-potentials of some [`Potentials`] kind.
 
+use crate::chain::Step;
 use crate::oracle::Model;
+use proptest::array::uniform2;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -12,7 +14,7 @@ use proptest::sample::{select, subsequence};
 pub const MAX_CONFIGURATIONS: u64 = 4096;
 
 /// What log-potentials look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Potentials {
     /// Between -5 and 5.
     Gentle,
@@ -22,6 +24,9 @@ pub enum Potentials {
     Wild,
     /// As `Wild`, and up to 10^5.
     Extreme,
+    /// Levels that lie half of this or this apart: chosen at the range of a scalar, tables just fit and products of
+    /// two do not.
+    Steep(f64),
 }
 
 /// Arities and scopes.
@@ -56,6 +61,17 @@ fn tree() -> impl Strategy<Value = Structure> {
         Structure {
             cards: list.iter().map(|t| t.0).collect(),
             scopes: list.iter().enumerate().skip(1).map(edge).collect(),
+        }
+    })
+}
+
+/// A hub with more leaves than one contraction takes messages.
+fn star() -> impl Strategy<Value = Structure> {
+    vec((arity(), any::<bool>()), 8..=11).prop_map(|leaves| {
+        let scope = |(i, leaf): (usize, &(u32, bool))| pair(0, i as u32 + 1, leaf.1);
+        Structure {
+            cards: [2].into_iter().chain(leaves.iter().map(|leaf| leaf.0)).collect(),
+            scopes: leaves.iter().enumerate().map(scope).collect(),
         }
     })
 }
@@ -138,7 +154,7 @@ fn looped() -> BoxedStrategy<Structure> {
 }
 
 fn acyclic() -> BoxedStrategy<Structure> {
-    prop_oneof![2 => tree(), 1 => hypertree()].boxed()
+    prop_oneof![2 => tree(), 1 => star(), 1 => hypertree()].boxed()
 }
 
 /// Adds what any structure may have. With `twins`, several factors over one set of variables, which closes cycles in
@@ -171,6 +187,11 @@ fn magnitudes(largest: &'static [f64]) -> impl Strategy<Value = f64> + Clone {
     (select(largest), -1.0..1.0f64).prop_map(|(scale, x)| scale * x)
 }
 
+fn steep(range: f64) -> impl Strategy<Value = f64> {
+    // A little less than the range, so that noise does not leave it.
+    (select(vec![0.0, 0.0, -0.49, -0.98]), -0.5..0.5f64).prop_map(move |(level, noise)| range * level + noise)
+}
+
 /// Log-potentials of a kind; about one in `1 / zeros` is `-inf`.
 fn log_potential(kind: Potentials, zeros: f64) -> BoxedStrategy<f64> {
     let value = match kind {
@@ -178,6 +199,7 @@ fn log_potential(kind: Potentials, zeros: f64) -> BoxedStrategy<f64> {
         Potentials::Tied => select(vec![-1.0, 0.0, 1.0]).boxed(),
         Potentials::Wild => magnitudes(&[5.0, 50.0, 800.0]).boxed(),
         Potentials::Extreme => magnitudes(&[5.0, 50.0, 800.0, 1e5]).boxed(),
+        Potentials::Steep(range) => steep(range).boxed(),
     };
     (value, 0.0..1.0f64).prop_map(move |(v, u)| if u < zeros { f64::NEG_INFINITY } else { v }).boxed()
 }
@@ -216,6 +238,13 @@ pub fn model(kinds: &[Potentials]) -> impl Strategy<Value = Model> + use<> {
 /// Models whose factor graph has no cycle.
 pub fn forest(kinds: &[Potentials]) -> impl Strategy<Value = Model> + use<> {
     filled(with_extras(acyclic(), false), kinds.to_vec())
+}
+
+/// Steps of a binary chain: flat ones, over which sums grow, among steep ones with zeros, which they must outlast.
+pub fn chain(range: f64) -> impl Strategy<Value = Vec<Step>> {
+    let entry = (steep(range), 0..6u32).prop_map(|(v, zero)| if zero == 0 { f64::NEG_INFINITY } else { v });
+    let step = prop_oneof![3 => Just([[0.0; 2]; 2]), 1 => uniform2(uniform2(entry))];
+    vec(step, 1..120)
 }
 
 /// A model with observed labels of some of its variables.

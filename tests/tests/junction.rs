@@ -2,8 +2,9 @@
 
 use gibbsite_core::error::InferError;
 use gibbsite_core::ids::FactorId;
+use gibbsite_tests::chain;
 use gibbsite_tests::desk::{Desk, Found, Piece, open, params, planned, run};
-use gibbsite_tests::models::{Potentials, model};
+use gibbsite_tests::models::{self, Potentials, model};
 use gibbsite_tests::oracle::{Model, close, distance};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -11,6 +12,10 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const TOLERANCE: f64 = 1e-10;
+
+/// Every kind of log-potential; e^-700 is near the end of the range of `f64`.
+const KINDS: [Potentials; 5] =
+    [Potentials::Gentle, Potentials::Tied, Potentials::Wild, Potentials::Extreme, Potentials::Steep(700.0)];
 
 /// Marginals and maxima cannot be more accurate than sums of log-potentials in `f64`. This is below
 /// 10^-10, and of no effect, up to magnitudes of 10^5.
@@ -32,11 +37,11 @@ fn check(model: &Model, answer: Result<Found, InferError>, factors: bool) -> Res
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn agrees_with_enumeration(
-        model in model(&[Potentials::Gentle, Potentials::Tied, Potentials::Wild, Potentials::Extreme]),
+        model in model(&KINDS),
         seed in 0..4u64,
         block in select(vec![1u32, 2, 16, 512]),
         factors in any::<bool>(),
@@ -47,7 +52,21 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Along a chain sums grow to e^80 and products fall to e^-700 and beyond.
+    #[test]
+    fn long_steep_chains_lose_nothing(steps in models::chain(700.0), seed in 0..4u64) {
+        let model = chain::model(steps.len() + 1, &steps);
+        let words = planned(&model.network(), &params(seed, 512, false)).words;
+        let answer = run(&words, model.flat::<f64>().graph());
+        let Some(exact) = chain::exact(&steps) else {
+            prop_assert_eq!(answer, Err(InferError::ZeroProbability));
+            return Ok(());
+        };
+        let found = answer.map_err(|e| TestCaseError::fail(format!("{e}, but log Z = {}", exact.log_z)))?;
+        prop_assert_eq!(exact.fault(&model, &found, TOLERANCE, TOLERANCE), None);
+    }
 
     /// Samples are configurations that the model allows, and the same seed gives the same ones.
     #[test]

@@ -5,6 +5,7 @@ use gibbsite::data::network::Network;
 use gibbsite::plan::{PlanError, plan};
 use gibbsite_core::error::InferError;
 use gibbsite_core::infer::plan::{HEADER, MAGIC, NONE, POTENTIAL, RECEIVES, RECORD};
+use gibbsite_tests::chain::{self, Step, advance, combine};
 use gibbsite_tests::desk::{Desk, open, params, planned, run};
 use gibbsite_tests::models::{Potentials, model};
 use gibbsite_tests::oracle::{Model, close};
@@ -66,6 +67,9 @@ enum Change {
     Add(u32),
     Flip(u32),
     CopyFrom(u32),
+    SwapWith(u32),
+    /// The flags of a cluster.
+    Flags(u32),
 }
 
 fn change() -> impl Strategy<Value = (u32, Change)> {
@@ -75,20 +79,28 @@ fn change() -> impl Strategy<Value = (u32, Change)> {
         3 => select(vec![1, 2, u32::MAX, u32::MAX - 1]).prop_map(Change::Add),
         2 => (0..32u32).prop_map(Change::Flip),
         3 => any::<u32>().prop_map(Change::CopyFrom),
+        2 => any::<u32>().prop_map(Change::SwapWith),
+        2 => select(vec![POTENTIAL, RECEIVES, RECEIVES]).prop_map(Change::Flags),
     ];
     (any::<u32>(), change)
 }
 
 fn tamper(words: &mut [u32], changes: &[(u32, Change)]) {
     let len = words.len();
-    for &(at, change) in changes {
-        let at = at as usize % len;
-        words[at] = match change {
-            Change::Set(value) => value,
-            Change::Add(value) => words[at].wrapping_add(value),
-            Change::Flip(bit) => words[at] ^ 1 << bit,
-            Change::CopyFrom(from) => words[from as usize % len],
-        };
+    let clusters = words[3] as usize;
+    for &(pick, change) in changes {
+        let at = pick as usize % len;
+        match change {
+            Change::Set(value) => words[at] = value,
+            Change::Add(value) => words[at] = words[at].wrapping_add(value),
+            Change::Flip(bit) => words[at] ^= 1 << bit,
+            Change::CopyFrom(from) => words[at] = words[from as usize % len],
+            Change::SwapWith(other) => words.swap(at, other as usize % len),
+            Change::Flags(flags) if clusters > 0 => {
+                words[HEADER + RECORD * (pick as usize % clusters) + 1] ^= flags;
+            }
+            Change::Flags(_) => {}
+        }
     }
 }
 
@@ -349,68 +361,26 @@ fn soon(network: &Network) -> gibbsite_tests::desk::Found {
     gibbsite_tests::desk::Found { log_z, marginals, best, labels, ..Default::default() }
 }
 
-/// Log-sum-exp or maximum of a few numbers.
-fn combine(values: &[f64], max: bool) -> f64 {
-    let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if max { top } else { top + values.iter().map(|v| (v - top).exp()).sum::<f64>().ln() }
-}
-
-/// One step of a chain: `out(b) = ⊕_a from(a) + step(a, b)`.
-fn advance(from: [f64; 2], step: [[f64; 2]; 2], max: bool) -> [f64; 2] {
-    [0, 1].map(|b| combine(&[from[0] + step[0][b], from[1] + step[1][b]], max))
-}
-
-fn transpose(m: [[f64; 2]; 2]) -> [[f64; 2]; 2] {
-    [[m[0][0], m[1][0]], [m[0][1], m[1][1]]]
-}
-
-fn random_steps(count: usize) -> Vec<[[f64; 2]; 2]> {
+fn random_steps(count: usize) -> Vec<Step> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
     (0..count).map(|_| [0, 1].map(|_| [0, 1].map(|_| rng.random_range(-2.0..2.0)))).collect()
-}
-
-fn pair_network(variables: usize, steps: &[[[f64; 2]; 2]]) -> Network {
-    let mut network = Network::with_cards(vec![2; variables]).unwrap();
-    for (i, step) in steps.iter().enumerate() {
-        let (a, b) = (i as u32, (i + 1) as u32 % variables as u32);
-        network.push_factor(&[a, b], step.iter().flatten().copied()).unwrap();
-    }
-    network
 }
 
 #[test]
 fn a_long_chain_runs_soon() {
     let n = 200_000;
     let steps = random_steps(n - 1);
-    let found = soon(&pair_network(n, &steps));
-    let (mut forward, mut best) = (vec![[0.0; 2]], [0.0; 2]);
-    for &step in &steps {
-        forward.push(advance(*forward.last().unwrap(), step, false));
-        best = advance(best, step, true);
-    }
-    let log_z = combine(forward.last().unwrap(), false);
-    assert!(close(found.log_z, log_z, TOLERANCE));
-    assert!(close(found.best, combine(&best, true), TOLERANCE));
-    // Messages that start afresh are as exact as those from the ends: the chain forgets.
-    let mut back = [0.0; 2];
-    for v in (0..n).rev() {
-        let odds = (forward[v][1] + back[1]) - (forward[v][0] + back[0]);
-        let expected = 1.0 / (1.0 + (-odds).exp());
-        // `forward` itself is only good to 10^5 · 2^-53, about 10^-11.
-        assert!((found.marginals[2 * v + 1] - expected).abs() < TOLERANCE, "variable {v}");
-        if v > 0 {
-            back = advance(back, transpose(steps[v - 1]), false);
-            let top = combine(&back, true);
-            back = back.map(|b| b - top);
-        }
-    }
+    let model = chain::model(n, &steps);
+    let found = soon(&model.network());
+    // The oracle itself is good to 10^5 · 2^-53, about 10^-11.
+    assert_eq!(chain::exact(&steps).unwrap().fault(&model, &found, TOLERANCE, TOLERANCE), None);
 }
 
 #[test]
 fn a_long_cycle_runs_soon() {
     let n = 2000;
     let steps = random_steps(n);
-    let found = soon(&pair_network(n, &steps));
+    let found = soon(&chain::model(n, &steps).network());
     for max in [false, true] {
         let around = [0, 1].map(|start| {
             let mut at = [f64::NEG_INFINITY; 2];

@@ -24,6 +24,7 @@ use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};
 use crate::math::{Real, log_sum_exp, maximum};
 use crate::stride::{self, Axes};
+use crate::wide::finite;
 use core::ops::Range;
 
 /// What a message ranges over the other variables of a factor with.
@@ -504,11 +505,6 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
         }
         Ok(())
     }
-}
-
-/// A result that is a number, or the error that it is not.
-pub(super) fn finite<T: Real>(x: T) -> Result<T, InferError> {
-    if x.abs() < T::INFINITY { Ok(x) } else { Err(InferError::BadValue) }
 }
 
 /// How the variable at position `at` of a scope lies inside the factor's table.

@@ -2,7 +2,8 @@
 //! `…_len` function, how much that is.
 mod blanket;
 pub mod chain;
-pub mod contract;
+mod contract;
+pub mod fork;
 pub mod gibbs;
 pub mod icm;
 pub mod junction;

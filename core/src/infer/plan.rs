@@ -23,7 +23,7 @@
 //! | 10, 11 | variables whose marginal is read from the separator's belief |
 //! | 12 | position of the message in message memory |
 
-use super::contract::{Loops, MAX_INPUTS, size_of_scope};
+use super::contract::{Loops, size_of_scope};
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::FactorId;
@@ -36,6 +36,8 @@ pub const MAGIC: u32 = 0x3150_4a47;
 pub const HEADER: usize = 6;
 /// Words of a cluster's record.
 pub const RECORD: usize = 13;
+/// Most children of a clique: tables that are multiplied at a time.
+pub const MAX_INPUTS: usize = 8;
 /// The parent of a root.
 pub const NONE: u32 = u32::MAX;
 /// Flag: the cluster multiplies factors.
@@ -358,7 +360,7 @@ impl<'p> Plan<'p> {
         self.separator
     }
 
-    /// Entries of temporary memory for [`Sequential`](super::contract::Sequential).
+    /// Entries of temporary memory for [`Sequential`](super::fork::Sequential).
     pub fn temp_len(&self) -> usize {
         self.temp
     }

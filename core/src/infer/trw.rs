@@ -26,7 +26,7 @@
 
 use super::layout::{LOST, span};
 use super::loopy::{Dimensions, Mode, Params, propagate};
-use super::message::{Messages, finite};
+use super::message::Messages;
 use super::priority::Queue;
 use crate::arena::Arena;
 use crate::error::InferError;
@@ -34,6 +34,7 @@ use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};
 use crate::math::{Real, log_sum_exp, maximum};
 use crate::table::MAX_SCOPE;
+use crate::wide::finite;
 
 /// How a run went.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,8 +7,7 @@
 use super::order::Order;
 use super::{JunctionPlan, PlanError, PlanInfo, PlanParams};
 use crate::data::network::Network;
-use gibbsite_core::infer::contract::MAX_INPUTS;
-use gibbsite_core::infer::plan::{HEADER, MAGIC, NONE, POTENTIAL, Plan, RECEIVES, RECORD};
+use gibbsite_core::infer::plan::{HEADER, MAGIC, MAX_INPUTS, NONE, POTENTIAL, Plan, RECEIVES, RECORD};
 use gibbsite_core::table::MAX_SCOPE;
 
 /// A cluster as it is being made.

@@ -5,7 +5,8 @@ use super::separator::{Fact, divide};
 use super::{Junction, Memory, State};
 use crate::error::{InferError, need};
 use crate::ids::FactorId;
-use crate::infer::contract::{Fork, Linear, LogSum, Loops, Shape, Span, contract, size_of_scope};
+use crate::infer::contract::{LOG_SUM, Linear, Loops, Shape, contract, size_of_scope};
+use crate::infer::fork::{Fork, Span};
 use crate::infer::plan::{Cluster, Plan};
 use crate::math::{Real, softmax};
 
@@ -175,7 +176,7 @@ fn contract_any<T: Real>(
     measured: bool,
 ) -> Result<Span<T>, InferError> {
     if log {
-        contract(loops, LogSum, inputs, out, fork, measured)
+        contract(loops, LOG_SUM, inputs, out, fork, measured)
     } else {
         contract(loops, Linear, inputs, out, fork, measured)
     }

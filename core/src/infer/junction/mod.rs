@@ -21,7 +21,8 @@ mod separator;
 
 pub use separator::Fact;
 
-use super::contract::{Fork, Linear, LogSum, MaxPlus, Shape, Span, contract, size_of_scope};
+use super::contract::{LOG_SUM, Linear, MAX_PLUS, Shape, contract, size_of_scope};
+use super::fork::{Fork, Span};
 use super::plan::{Cluster, Plan};
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
@@ -60,7 +61,7 @@ enum State {
 ///
 /// ```
 /// use gibbsite_core::graph::FactorGraph;
-/// use gibbsite_core::infer::contract::Sequential;
+/// use gibbsite_core::infer::fork::Sequential;
 /// use gibbsite_core::infer::junction::{Fact, Junction, Memory};
 /// use gibbsite_core::infer::plan::{HEADER, MAGIC, NONE, POTENTIAL, Plan};
 /// // One factor over one variable: a potential below a clique.
@@ -241,13 +242,13 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         let loops = operands.loops(self.memory.index, shape)?;
         let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
         *fact = if max {
-            let span = contract(&loops, MaxPlus, operands.tables(), out, fork, true)?;
+            let span = contract(&loops, MAX_PLUS, operands.tables(), out, fork, true)?;
             settle_max(out, span)
         } else if linear {
             let span = contract(&loops, Linear, operands.tables(), out, fork, true)?;
             settle_linear(out, span)
         } else {
-            let span = contract(&loops, LogSum, operands.tables(), out, fork, true)?;
+            let span = contract(&loops, LOG_SUM, operands.tables(), out, fork, true)?;
             settle_log(out, span)
         }?;
         Ok(())

@@ -1,8 +1,8 @@
 //! The tables that one contraction reads, with their scopes.
 
 use crate::error::InferError;
-use crate::infer::contract::{Loops, MAX_INPUTS, Shape, size_of_scope};
-use crate::infer::plan::{Cluster, Plan};
+use crate::infer::contract::{Loops, Shape, size_of_scope};
+use crate::infer::plan::{Cluster, MAX_INPUTS, Plan};
 use crate::math::Real;
 
 /// The tables of a contraction: scopes (the output's first) and values of the inputs.

@@ -1,7 +1,7 @@
 //! What is known of a separator's message, and how it is brought into a form that keeps its precision.
 
 use crate::error::InferError;
-use crate::infer::contract::Span;
+use crate::infer::fork::Span;
 use crate::math::Real;
 
 /// What is known of a message: its form, the part of its logarithm that was taken out, and its range.

@@ -39,8 +39,10 @@ impl<T: Real> Forest<'_, '_, T> {
         let below = arena.take(self.marginals_len())?;
         let message = arena.take(self.max_product_len().saturating_sub(self.marginals_len()))?;
         self.constants()?;
-        self.climb_max(below, message)?;
-        self.descend_max(below, labels);
+        // One walk for both: it is most of the stack.
+        let mut walk = Walk::new(T::zero());
+        self.climb_max(&mut walk, below, message)?;
+        self.descend_max(&mut walk, below, labels);
         // Summed anew: the messages were recentred, and this loses less.
         let mut value = Compensated::default();
         for k in self.graph.factor_ids() {
@@ -53,15 +55,14 @@ impl<T: Real> Forest<'_, '_, T> {
     }
 
     /// For each variable the sum of the messages from its children, each with largest entry 0.
-    fn climb_max(&self, below: &mut [T], message: &mut [T]) -> Result<(), InferError> {
+    fn climb_max(&self, walk: &mut Walk<T>, below: &mut [T], message: &mut [T]) -> Result<(), InferError> {
         below.fill(T::zero());
-        let mut walk = Walk::new(T::zero());
         for &edge in self.order.iter().rev() {
-            let local = self.enter(edge, &mut walk);
+            let local = self.enter(edge, walk);
             let parent = self.range(local.parent);
             let message = message.get_mut(..parent.len()).unwrap_or(&mut []);
             message.fill(T::NEG_INFINITY);
-            local.each_value(below, &mut walk, None, |x, value, _| {
+            local.each_value(below, walk, None, |x, value, _| {
                 if let Some(m) = message.get_mut(x) {
                     *m = m.larger(value);
                 }
@@ -81,18 +82,17 @@ impl<T: Real> Forest<'_, '_, T> {
     }
 
     /// The roots' best labels, then from parent to children each factor's best configuration.
-    fn descend_max(&self, below: &[T], labels: &mut [u32]) {
+    fn descend_max(&self, walk: &mut Walk<T>, below: &[T], labels: &mut [u32]) {
         for root in self.roots() {
             if let Some(label) = labels.get_mut(root.index()) {
                 *label = argmax(below.get(self.range(root)).unwrap_or(&[])) as u32;
             }
         }
-        let mut walk = Walk::new(T::zero());
         for &edge in self.order {
-            let local = self.enter(edge, &mut walk);
+            let local = self.enter(edge, walk);
             let at_parent = labels.get(local.parent.index()).copied().unwrap_or(0);
             let (mut best, mut cell) = (T::NEG_INFINITY, 0usize);
-            local.each_value(below, &mut walk, Some(at_parent as usize), |_, value, at| {
+            local.each_value(below, walk, Some(at_parent as usize), |_, value, at| {
                 if best < value {
                     (best, cell) = (value, at);
                 }

@@ -41,7 +41,7 @@ impl<T: Real> Forest<'_, '_, T> {
     /// `log Z` alone: the upward half of [`sum_product`](Self::sum_product).
     pub fn log_z(&self, memory: &mut [T]) -> Result<T, InferError> {
         let mut messages = Messages::new(self, memory)?;
-        self.climb(&Radix::new(), &mut messages)
+        self.climb(&Radix::new(), &mut Walk::new(Wide::one()), &mut messages)
     }
 
     /// `log Z` (returned), `P(x_v)` for each variable into `marginals` (see [`range`](Self::range)) and,
@@ -74,25 +74,31 @@ impl<T: Real> Forest<'_, '_, T> {
         }
         let mut messages = Messages::new(self, memory)?;
         let radix = Radix::new();
-        let log_z = self.climb(&radix, &mut messages)?;
-        self.descend(&radix, messages, marginals.take(self.marginals_len())?, beliefs)?;
+        // One walk for both: it is most of the stack.
+        let mut walk = Walk::new(Wide::one());
+        let log_z = self.climb(&radix, &mut walk, &mut messages)?;
+        self.descend(&radix, &mut walk, messages, marginals.take(self.marginals_len())?, beliefs)?;
         Ok(log_z)
     }
 
     /// All upward messages, children first; returns `log Z`, gathered from the constants, the
     /// exponents taken out of the messages and the roots' sums.
-    fn climb(&self, radix: &Radix<T>, messages: &mut Messages<'_, T>) -> Result<T, InferError> {
+    fn climb(
+        &self,
+        radix: &Radix<T>,
+        walk: &mut Walk<Wide<T>>,
+        messages: &mut Messages<'_, T>,
+    ) -> Result<T, InferError> {
         let Messages { below, up, siblings, .. } = messages;
         let mut log = self.constants()?;
         below.set_ones();
-        let mut walk = Walk::new(Wide::one());
         let mut slot = self.upward;
         for &edge in self.order.iter().rev() {
-            let local = self.enter(edge, &mut walk);
+            let local = self.enter(edge, walk);
             let parent = self.range(local.parent);
             let own = slot.saturating_sub(parent.len())..slot;
             slot = own.start;
-            local.climb(radix, below, &mut walk, up, own.clone());
+            local.climb(radix, below, walk, up, own.clone());
             radix.add_exponent(up.level(own.clone())?, &mut log);
             siblings.copy(own.clone(), below, parent.clone());
             below.multiply(radix, parent, up, own);
@@ -111,6 +117,7 @@ impl<T: Real> Forest<'_, '_, T> {
     fn descend(
         &self,
         radix: &Radix<T>,
+        walk: &mut Walk<Wide<T>>,
         messages: Messages<'_, T>,
         marginals: &mut [T],
         mut beliefs: Option<&mut [T]>,
@@ -118,10 +125,9 @@ impl<T: Real> Forest<'_, '_, T> {
         let Messages { below, up, mut siblings, above_k } = messages;
         let mut above = Column { m: marginals, k: above_k };
         above.set_ones();
-        let mut walk = Walk::new(Wide::one());
         let mut slot = 0usize;
         for &edge in self.order {
-            let local = self.enter(edge, &mut walk);
+            let local = self.enter(edge, walk);
             let parent = self.range(local.parent);
             let own = slot..slot + parent.len();
             slot = own.end;
@@ -129,11 +135,11 @@ impl<T: Real> Forest<'_, '_, T> {
             siblings.multiply(radix, own.clone(), &above, parent.clone());
             above.multiply(radix, parent, &up, own.clone());
             let inputs = Inputs { below: &below, parent: &siblings, own: own.start };
-            let total = inputs.descend(radix, &local, &mut walk, &mut above)?;
+            let total = inputs.descend(radix, &local, walk, &mut above)?;
             let belief = beliefs.as_deref_mut().and_then(|b| b.get_mut(self.belief_range(local.factor)));
             if let Some(belief) = belief {
-                self.enter(edge, &mut walk);
-                inputs.belief(radix, &local, &mut walk, total, belief);
+                self.enter(edge, walk);
+                inputs.belief(radix, &local, walk, total, belief);
             }
         }
         if let Some(beliefs) = beliefs {

@@ -6,7 +6,7 @@ use gibbsite_core::error::{GraphError, InferError, TableError};
 use gibbsite_core::graph::{FactorGraph, Incidence};
 use gibbsite_core::ids::{Label, VarId};
 use gibbsite_core::infer::chain::{Chain, Transitions};
-use gibbsite_core::infer::contract::Sequential;
+use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::gibbs::{self, Gibbs, Scan};
 use gibbsite_core::infer::icm;
 use gibbsite_core::infer::junction::{Fact, Junction, Memory};
