@@ -106,7 +106,10 @@ fn branches(range: f64) -> impl Strategy<Value = Vec<Branch>> {
     // Up to 23 variables: beyond e^16 a message is scaled back.
     let length = prop_oneof![1..24usize, 20..24usize];
     (vec((length, bias), 1..24), any::<bool>()).prop_map(|(list, turned)| {
-        let branch = |(length, [a, b])| Branch { length, bias: if turned { [b, a] } else { [a, b] } };
+        let branch = |(length, [a, b]): (usize, [f64; 2])| Branch {
+            length,
+            bias: if turned { [b, a] } else { [a, b] },
+        };
         list.into_iter().map(branch).collect()
     })
 }
@@ -141,7 +144,7 @@ fn check_hub<T: Real>(branches: &[Branch], probability: impl Fn(&Model) -> f64) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     /// Messages as large as they get meet with others as small as they get: no product overflows, and what
     /// is scaled back does not vanish.
