@@ -60,7 +60,7 @@ pub enum TableError {
     Arity(VarId),
     /// A value slice does not have one entry per configuration.
     Length,
-    /// The observed label is not smaller than the variable's arity.
+    /// The observed label is not smaller than the variable's arity, or contradicts another.
     Label(VarId),
 }
 
@@ -72,7 +72,9 @@ impl fmt::Display for TableError {
             Self::MissingVariable(v) => write!(f, "variable {v} is missing from the other scope"),
             Self::Arity(v) => write!(f, "the tables disagree on the arity of variable {v}, or it is 0"),
             Self::Length => write!(f, "a table does not have one entry per configuration"),
-            Self::Label(v) => write!(f, "the label of variable {v} is outside its arity"),
+            Self::Label(v) => {
+                write!(f, "the label of variable {v} is outside its arity or contradicts another")
+            }
         }
     }
 }

@@ -111,14 +111,17 @@ pub fn spread<T: Copy>(axes: &[Axis], big: &mut [T], small: &[T], op: impl Fn(&m
                     }
                 }
             }
+            (0, 0, _) => {
+                if let Some(&s) = from.first() {
+                    for b in tile {
+                        op(b, s);
+                    }
+                }
+            }
             (_, 0, _) => {
                 for (row, &s) in tile.chunks_exact_mut(n1.max(1)).zip(from.iter().step_by(s2.max(1))) {
                     for b in row {
                         op(b, s);
-                    }
-                    if s2 == 0 {
-                        // Both axes absent: only possible for a single row, as they would have merged.
-                        break;
                     }
                 }
             }
@@ -180,13 +183,15 @@ pub fn fold<T: Copy>(axes: &[Axis], big: &[T], small: &mut [T], plus: impl Fn(T,
                     }
                 }
             }
+            (0, 0, _) => {
+                if let (Some(sum), Some(s)) = (fold_row(tile, plus), into.first_mut()) {
+                    *s = plus(*s, sum);
+                }
+            }
             (_, 0, _) => {
                 for (row, s) in tile.chunks_exact(n1.max(1)).zip(into.iter_mut().step_by(s2.max(1))) {
                     if let Some(sum) = fold_row(row, plus) {
                         *s = plus(*s, sum);
-                    }
-                    if s2 == 0 {
-                        break;
                     }
                 }
             }

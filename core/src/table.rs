@@ -200,7 +200,7 @@ fn fold_out<T: Real>(
 }
 
 /// `out(s) = a(s, observed)`: fixes the observed variables of `a`. `out`'s scope must be `a`'s without
-/// them, in any order; observations of variables that `a` lacks are ignored.
+/// them, in any order; observations of variables that `a` lacks are ignored, contradictory ones an error.
 ///
 /// ```
 /// use gibbsite_core::{ids::{Label, VarId}, table::{condition, TableMut, TableView}};
@@ -216,6 +216,11 @@ pub fn condition<T: Real>(
     observed: &[(VarId, Label)],
     out: &mut TableMut<'_, T>,
 ) -> Result<(), TableError> {
+    for (i, (v, label)) in observed.iter().enumerate() {
+        if observed.iter().take(i).any(|(u, other)| u == v && other != label) {
+            return Err(TableError::Label(*v));
+        }
+    }
     let seen = |v: VarId| observed.iter().find(|(u, _)| *u == v).map(|&(_, label)| label);
     let mut base = 0usize;
     for (&v, &card) in a.scope.iter().zip(a.cards) {

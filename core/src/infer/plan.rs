@@ -45,8 +45,8 @@ pub const POTENTIAL: u32 = 1;
 /// Flag: marginals are wanted from here or from below, so the second pass sends a message down. A potential that
 /// receives keeps its belief, for factor marginals.
 pub const RECEIVES: u32 = 2;
-/// Tables larger than this many blocks are brought down to a marginal in two steps, the first of which is parallel.
-const TWO_STEPS: usize = 8;
+/// Tables of at least so many blocks are brought down to a marginal in two steps, the first of which is parallel.
+const LARGE: usize = 8;
 
 /// A checked junction tree. See the module's text for its words.
 ///
@@ -242,12 +242,13 @@ impl<'p> Plan<'p> {
         let inner = size_of_scope(scope.get(scope.len() - block..)?, cards)?;
         self.temp = self.temp.max(inner);
         self.index = self.index.max(Loops::len(scope.len(), 2));
-        let (group, group_size) = self.group(scope, cards, homes);
-        let largest = homes.iter().filter_map(|&v| cards.get(v as usize)).max().map_or(0, |&c| c as usize);
-        let needed = if self.two_steps(size, inner) && !homes.is_empty() { group_size } else { 0 };
-        let inner_group = size_of_scope(group.get(group.len() - self.block_of(&group, cards)..)?, cards)?;
-        self.temp = self.temp.max(inner_group);
-        self.separator = self.separator.max(beside.checked_add(needed)?.checked_add(largest)?);
+        let mut staged = 0;
+        if let Some((group, len)) = self.staging(scope, size, cards, homes) {
+            let block = group.len() - self.block_of(&group, cards);
+            self.temp = self.temp.max(size_of_scope(group.get(block..)?, cards)?);
+            staged = len;
+        }
+        self.separator = self.separator.max(beside.checked_add(staged)?);
         Some(())
     }
 
@@ -255,34 +256,28 @@ impl<'p> Plan<'p> {
     pub(super) fn keeps_belief(&self, cluster: &Cluster<'_>, size: usize, cards: &[u32]) -> bool {
         let children =
             cluster.inputs.iter().filter(|&&c| self.record(c as usize).is_some_and(|c| c.receives));
-        let inner = cluster.scope.get(cluster.scope.len() - self.block_of(cluster.scope, cards)..);
-        let block = inner.and_then(|inner| size_of_scope(inner, cards)).unwrap_or(1);
-        let reads =
-            if self.two_steps(size, block) { cluster.homes.len().min(1) } else { cluster.homes.len() };
-        children.count() + reads > 1
+        let staged = self.staging(cluster.scope, size, cards, cluster.homes).is_some();
+        children.count() + if staged { 1 } else { cluster.homes.len() } > 1
     }
 
-    pub(super) fn two_steps(&self, size: usize, block: usize) -> bool {
-        size / TWO_STEPS >= block
-    }
-
-    /// The table through which marginals of `homes` are read off a large table: all variables
-    /// outside the block, then those of `homes` inside it.
-    pub(super) fn group(
+    /// The table through which marginals of `homes` are read off a large one, and its size: all variables outside
+    /// the block (so that it is made in parallel), then those of `homes` inside it. `None` where reading directly is as good.
+    pub(super) fn staging(
         &self,
         scope: &[u32],
+        size: usize,
         cards: &[u32],
         homes: &[u32],
-    ) -> (heapless::Vec<u32, MAX_SCOPE>, usize) {
+    ) -> Option<(heapless::Vec<u32, MAX_SCOPE>, usize)> {
         let outer = scope.len() - self.block_of(scope, cards);
         let mut group = heapless::Vec::new();
         let inside = scope.iter().skip(outer).filter(|v| homes.contains(v));
         for &v in scope.iter().take(outer).chain(inside) {
-            // Cannot overflow: the group is a part of a scope that fits.
-            let _ = group.push(v);
+            group.push(v).ok()?;
         }
-        let size = size_of_scope(&group, cards).unwrap_or(usize::MAX);
-        (group, size)
+        let blocks = size_of_scope(scope.get(..outer)?, cards)?;
+        let len = size_of_scope(&group, cards)?;
+        (!homes.is_empty() && blocks >= LARGE && len <= size / 4).then_some((group, len))
     }
 
     /// How many of the last variables of a table make the block: as many as fit, but at least one.

@@ -77,7 +77,7 @@ pub struct Model {
 /// assert_eq!(model.network.log_potential(&[1, 0]), Some(2f64.ln()));
 ///
 /// let error = read_model(b"MARKOV\n2\n2 2\n1\n2 0 2\n").unwrap_err();
-/// let message = "line 5, token 3: factor 0 names variable 2, but the model has variables 0..=1";
+/// let message = "line 5, token 3: factor 0 names variable 2, but the model has variables 0 to 1";
 /// assert_eq!(error.to_string(), message);
 /// # Ok::<(), gibbsite::data::uai::UaiError>(())
 /// ```

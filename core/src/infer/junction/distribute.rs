@@ -216,15 +216,12 @@ fn read_marginals<T: Real>(
     }
     let block = plan.block_of(scope, cards);
     let outer = scope.get(..scope.len() - block).ok_or(InferError::Shape)?;
-    let inner = scope.get(outer.len()..).ok_or(InferError::Shape)?;
     let size = size_of_scope(scope, cards).ok_or(InferError::Shape)?;
-    let block_len = size_of_scope(inner, cards).ok_or(InferError::Shape)?;
-    let (group, group_len) = plan.group(scope, cards, homes);
-    let large = plan.two_steps(size, block_len);
-    let (staged, _) =
-        spare.split_at_mut_checked(if large { group_len } else { 0 }).ok_or(InferError::Shape)?;
-    if large {
-        let operands = source.onto(&group);
+    let staging = plan.staging(scope, size, cards, homes);
+    let len = staging.as_ref().map_or(0, |&(_, len)| len);
+    let staged = spare.get_mut(..len).ok_or(InferError::Shape)?;
+    if let Some((group, _)) = &staging {
+        let operands = source.onto(group);
         let loops = operands.loops(index, Shape { cards, lead: outer, order: scope, block })?;
         contract_any(&loops, log, operands.tables(), staged, fork, false)?;
     }
@@ -235,10 +232,10 @@ fn read_marginals<T: Real>(
         let single = [v];
         let mut operands = source.onto(&single);
         let mut order = scope;
-        if large {
+        if let Some((group, _)) = &staging {
             operands = Operands::new(&single);
-            operands.push(&group, 0, staged, cards)?;
-            order = &group;
+            operands.push(group, 0, staged, cards)?;
+            order = group;
         }
         let shape = Shape { cards, lead: &[], order, block: plan.block_of(order, cards) };
         let loops = operands.loops(index, shape)?;
