@@ -17,9 +17,12 @@ pub(super) struct Forest {
 }
 
 /// Plans all parts.
-pub(super) fn prepare(parts: &[Part], params: &PlanParams, par: Par) -> Result<Forest, PlanError> {
-    let plans: Result<Vec<_>, _> =
-        par.map(parts.iter().collect(), |part: &Part| plan(&part.network, params)).into_iter().collect();
+pub(super) fn prepare(parts: &[Part], params: &PlanParams) -> Result<Forest, PlanError> {
+    let plans: Result<Vec<_>, _> = params
+        .par
+        .map(parts.iter().collect(), |part: &Part| plan(&part.network, params))
+        .into_iter()
+        .collect();
     let plans = plans?;
     let info = plans.iter().map(|p| p.info).fold(PlanInfo::default(), PlanInfo::and);
     Ok(Forest { plans, info })

@@ -391,8 +391,8 @@ fn choose(network: &Network, params: &InferParams) -> Result<Found, QueryError> 
     }
 }
 
-fn plan_params(seed: u64) -> PlanParams {
-    let mut params = PlanParams::default();
+fn plan_params(seed: u64, par: Par) -> PlanParams {
+    let mut params = PlanParams { par, ..PlanParams::default() };
     params.order.seed = seed;
     params
 }
@@ -405,7 +405,7 @@ fn by_junction(network: &Network, params: &InferParams) -> Result<Found, QueryEr
         QueryError::TooWide { info: Some(info), bits, marginals, limit }
     };
     let parts = parts::split(network);
-    let forest = junction::prepare(&parts, &plan_params(params.seed), params.par).map_err(|e| match e {
+    let forest = junction::prepare(&parts, &plan_params(params.seed, params.par)).map_err(|e| match e {
         PlanError::TooWide { bits } => QueryError::TooWide { info: None, bits, marginals, limit },
         PlanError::TooLarge { info } => too_large(info),
     })?;
@@ -466,7 +466,7 @@ pub fn inspect(
     let reduced = network.reduce(evidence)?.network;
     let parts = parts::split(&reduced);
     let is_forest = forest::is_forest(&reduced)?;
-    let junction = match par.run(|par| junction::prepare(&parts, &plan_params(seed), par)) {
+    let junction = match par.run(|par| junction::prepare(&parts, &plan_params(seed, par))) {
         Ok(planned) => Ok(planned.info),
         Err(PlanError::TooLarge { info }) => Ok(info),
         Err(PlanError::TooWide { bits }) => Err(bits),

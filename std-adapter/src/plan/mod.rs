@@ -10,6 +10,7 @@ mod tree;
 pub use order::OrderParams;
 
 use crate::data::network::Network;
+use crate::par::Par;
 use order::{Interactions, eliminate};
 use std::fmt;
 
@@ -20,13 +21,15 @@ pub struct PlanParams {
     pub order: OrderParams,
     /// Entries of the block that the kernels work on at a time; wants to fit the first-level cache with its inputs.
     pub block: u32,
+    /// Threads for the restarts; the plan does not depend on them.
+    pub par: Par,
     /// Whether marginals over factor scopes are wanted too (learning needs them).
     pub factor_marginals: bool,
 }
 
 impl Default for PlanParams {
     fn default() -> Self {
-        Self { order: OrderParams::default(), block: 512, factor_marginals: false }
+        Self { order: OrderParams::default(), block: 512, par: Par::Seq, factor_marginals: false }
     }
 }
 
@@ -121,7 +124,7 @@ impl std::error::Error for PlanError {}
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn plan(network: &Network, params: &PlanParams) -> Result<JunctionPlan, PlanError> {
-    let order = eliminate(interactions(network), &params.order);
+    let order = eliminate(interactions(network), &params.order, params.par);
     if let Some(bits) = order.too_wide {
         return Err(PlanError::TooWide { bits });
     }

@@ -14,6 +14,7 @@
 //! same order on any machine.
 
 use super::fill::FillGraph;
+use crate::par::Par;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -62,14 +63,14 @@ impl Default for OrderParams {
 const BITSET_VARIABLES: usize = 6000;
 
 /// Finds an order for all variables.
-pub(super) fn eliminate(graph: Interactions, params: &OrderParams) -> Order {
+pub(super) fn eliminate(graph: Interactions, params: &OrderParams, par: Par) -> Order {
     let (mut steps, rest, graph) = reduce_leaves(graph);
     let mut cost: f64 = steps.iter().map(|s| table_size(&graph.cards, s)).sum();
     if rest.is_empty() {
         return Order { steps, cost, too_wide: None };
     }
     let found = if rest.len() <= BITSET_VARIABLES {
-        best_of_restarts(&graph, &rest, params)
+        best_of_restarts(&graph, &rest, params, par)
     } else {
         by_lists(graph, &rest, params)
     };
@@ -123,33 +124,41 @@ enum Rule {
 }
 
 /// Greedy rounds on bit sets until planning has cost a fraction of what the best order will.
-fn best_of_restarts(graph: &Interactions, rest: &[u32], params: &OrderParams) -> Order {
+fn best_of_restarts(graph: &Interactions, rest: &[u32], params: &OrderParams, par: Par) -> Order {
     let start = FillGraph::new(graph, rest);
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(params.seed);
     let mut best: Option<(f64, Steps)> = None;
     let mut narrowest = f64::INFINITY;
     let mut spent = 0.0;
-    for round in 0..params.max_restarts.max(1) {
-        let mut greedy = Greedy {
-            rule: [Rule::Fill, Rule::Weight, Rule::FillThenWeight][round % 3],
-            slack: if round < 6 { 0 } else { round % 4 },
-            limit: best.as_ref().map_or(f64::INFINITY, |b| b.0),
-            max_bits: params.max_bits,
-            work: 0.0,
-        };
-        match greedy.run(&start, &mut rng) {
-            // Below the limit, so better than what there was.
-            Ok(found) => best = Some(found),
-            Err(bits) => narrowest = narrowest.min(bits),
+    let rounds: Vec<usize> = (0..params.max_restarts.max(1)).collect();
+    // Batches are of fixed size, whatever the threads: the limit that a round starts with is the same everywhere.
+    for batch in rounds.chunks(BATCH) {
+        let limit = best.as_ref().map_or(f64::INFINITY, |b| b.0);
+        let results = par.map(batch.to_vec(), |round| {
+            let mut greedy = Greedy {
+                rule: [Rule::Fill, Rule::Weight, Rule::FillThenWeight][round % 3],
+                slack: if round < 6 { 0 } else { round % 4 },
+                limit,
+                max_bits: params.max_bits,
+                work: 0.0,
+            };
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(params.seed.wrapping_add(round as u64));
+            (greedy.run(&start, &mut rng), greedy.work)
+        });
+        for (result, work) in results {
+            spent += work;
+            match result {
+                Ok(found) if best.as_ref().is_none_or(|b| found.0 < b.0) => best = Some(found),
+                Ok(_) => {}
+                Err(bits) => narrowest = narrowest.min(bits),
+            }
         }
-        spent += greedy.work;
         // Inference touches each entry a handful of times; stop when planning has cost a share of that.
-        if let Some((cost, _)) = &best
-            && (spent > PLANNING_SHARE * cost || round as f64 > *cost)
-        {
-            break;
-        }
-        if best.is_none() && round >= 20 {
+        let tried = batch.last().map_or(0, |&r| r + 1);
+        let enough = match &best {
+            Some((cost, _)) => spent > PLANNING_SHARE * cost || tried as f64 > *cost,
+            None => tried > HOPELESS,
+        };
+        if enough {
             break;
         }
     }
@@ -171,6 +180,10 @@ fn best_of_restarts(graph: &Interactions, rest: &[u32], params: &OrderParams) ->
 
 /// Planning steps spent for each table entry that the best order touches.
 const PLANNING_SHARE: f64 = 0.25;
+/// Rounds that are run side by side.
+const BATCH: usize = 4;
+/// Rounds after which it is given up if every one was too wide.
+const HOPELESS: usize = 20;
 
 /// Eliminated variables with the neighbours they had left, in local numbers.
 type Steps = Vec<(usize, Vec<usize>)>;

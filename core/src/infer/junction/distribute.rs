@@ -120,7 +120,7 @@ impl<T: Real> Junction<'_, '_, T> {
                 }
                 *fact = Fact { log, ..Fact::default() };
             } else {
-                *fact = divide(table, message, *fact, span)?;
+                *fact = divide(table, message, *fact, span, fork)?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What is known of a separator's message, and how it is brought into a form that keeps its precision.
 
 use crate::error::InferError;
-use crate::infer::fork::Span;
+use crate::infer::fork::{Fork, Job, Span};
 use crate::math::Real;
 
 /// What is known of a message: its form, the part of its logarithm that was taken out, and its range.
@@ -72,14 +72,13 @@ pub(super) fn divide<T: Real>(
     message: &mut [T],
     up: Fact<T>,
     span: Span<T>,
+    fork: &mut impl Fork<T>,
 ) -> Result<Fact<T>, InferError> {
     if !up.log {
         let (high, low) = (span.high.ln(), span.low.ln());
         if high - up.low <= T::LOG_RANGE && -T::LOG_RANGE <= low - up.high {
-            for (m, &b) in message.iter_mut().zip(belief.iter()) {
-                *m = if *m > T::zero() { b / *m } else { T::zero() };
-            }
-            return settle_linear(message, Span::of(message, T::zero()));
+            let span = fork.run(message, CHUNK, &Divide { belief })?;
+            return settle_linear(message, span);
         }
         for (m, b) in message.iter_mut().zip(belief.iter_mut()) {
             *m = m.ln();
@@ -90,4 +89,27 @@ pub(super) fn divide<T: Real>(
         *m = if *m == T::NEG_INFINITY { T::NEG_INFINITY } else { b - *m };
     }
     settle_log(message, Span::of(message, T::NEG_INFINITY))
+}
+
+/// Entries that are divided at a time.
+const CHUNK: usize = 1 << 15;
+
+/// `message = belief / message`, chunk by chunk.
+struct Divide<'x, T> {
+    belief: &'x [T],
+}
+
+impl<T: Real> Job<T> for Divide<'_, T> {
+    #[inline(always)]
+    fn chunk(&self, index: usize, chunk: &mut [T], _: &mut [T]) -> Span<T> {
+        let belief = self.belief.get(index.saturating_mul(CHUNK)..).unwrap_or(&[]);
+        for (m, &b) in chunk.iter_mut().zip(belief) {
+            *m = if *m > T::zero() { b / *m } else { T::zero() };
+        }
+        Span::of(chunk, T::zero())
+    }
+
+    fn temp_len(&self) -> usize {
+        0
+    }
 }
