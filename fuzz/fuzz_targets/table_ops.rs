@@ -113,14 +113,17 @@ fn check(bytes: &[u8]) -> Result<()> {
     let observed: Vec<(VarId, Label)> = (0..u.int_in_range(0..=3)?)
         .map(|_| Ok((VarId(u.int_in_range(0..=7)?), Label(u.int_in_range(0..=4)?))))
         .collect::<Result<_>>()?;
-    // The first observation of a variable is the one that counts.
+    let contradictory = observed.iter().any(|a| observed.iter().any(|b| a.0 == b.0 && a.1 != b.1));
     let label_of = |v: VarId| observed.iter().find(|o| o.0 == v).map(|o| o.1);
     let fits = a.scope.iter().zip(&a.cards).all(|(&v, &card)| match label_of(v) {
         Some(label) => label.0 < card && out.card(v).is_none(),
         None => out.card(v) == Some(card),
     }) && out.scope.iter().all(|&v| a.card(v).is_some());
+    let contradicted =
+        observed.iter().any(|(v, label)| observed.iter().any(|(u, other)| u == v && other != label));
+    let fits = fits && !contradicted;
     let done = condition(&view_a, &observed, &mut out.target());
-    assert_eq!(done.is_ok(), fits);
+    assert_eq!(done.is_ok(), fits && !contradictory);
     if done.is_ok() {
         for (at, &found) in out.values.iter().enumerate() {
             let mut labels = out.labels(at);

@@ -361,6 +361,31 @@ fn soon(network: &Network) -> gibbsite_tests::desk::Found {
     gibbsite_tests::desk::Found { log_z, marginals, best, labels, ..Default::default() }
 }
 
+/// The root clique of a grid is one of its largest tables, and decoding runs through it once more: that must not cost
+/// more than making it (it once took a hundred times as long).
+#[test]
+fn a_wide_grid_decodes_soon() {
+    let mut network = grid(16, 16);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(6);
+    for v in 0..network.variables() as u32 {
+        network.push_factor(&[v], [0.0, rng.random_range(-2.0..2.0)]).unwrap();
+    }
+    let made = planned(&network, &params(0, 512, false));
+    let graph = network.graph().unwrap();
+    let plan = open(&made.words, &graph).unwrap();
+    let mut desk = Desk::new(&plan, network.variables());
+    let (mut run, mut fork) = desk.lend(plan, graph).unwrap();
+    let clock = Clock::start();
+    let best = run.maximise(&mut fork).unwrap();
+    let maximised = clock.seconds();
+    let mut labels = vec![0; network.variables()];
+    let clock = Clock::start();
+    run.decode(&mut labels).unwrap();
+    let decoded = clock.seconds();
+    assert!(close(network.log_potential(&labels).unwrap(), best, TOLERANCE));
+    assert!(decoded < 5.0 * maximised, "maximised in {maximised} s, decoded in {decoded} s");
+}
+
 fn random_steps(count: usize) -> Vec<Step> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
     (0..count).map(|_| [0, 1].map(|_| [0, 1].map(|_| rng.random_range(-2.0..2.0)))).collect()

@@ -176,6 +176,24 @@ impl<'m> Loops<'m> {
         })
     }
 
+    /// Visits the configurations of the axes behind the lead, numbered, with the offset of each input, the lead's
+    /// variables being held at `lead`. Only for loops without a block.
+    #[inline]
+    pub(crate) fn each_rest(&self, lead: impl Iterator<Item = u32>, mut visit: impl FnMut(usize, &[usize])) {
+        let width = self.operands + 1;
+        let Some((lead_axes, rest_axes)) = self.outer.split_at_checked(self.lead * width) else { return };
+        let mut at = Position::new();
+        for (axis, label) in lead_axes.chunks_exact(width.max(1)).zip(lead) {
+            for (offset, &stride) in at.offsets.iter_mut().zip(axis.iter().skip(1)) {
+                *offset += label as usize * stride as usize;
+            }
+        }
+        for number in 0..self.rest {
+            visit(number, at.inputs());
+            at.step(rest_axes, width);
+        }
+    }
+
     /// Segments to give to one chunk so that it holds at least `work` configurations.
     fn segments_per_chunk(&self, work: usize) -> usize {
         let each = self.rest.saturating_mul(self.block).max(1);

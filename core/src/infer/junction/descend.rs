@@ -1,8 +1,12 @@
 //! From the roots down: the best configuration, or one drawn at random, without back pointers.
+//!
+//! When a clique's turn comes, the labels of its separator are known. The configurations of its other variables are run
+//! through again, each with the product of the clique's inputs as its weight.
 
-use super::{Junction, State};
+use super::operands::Operands;
+use super::{Junction, Memory, State};
 use crate::error::{InferError, need};
-use crate::infer::contract::size_of_scope;
+use crate::infer::contract::{Loops, Shape};
 use crate::infer::plan::Cluster;
 use crate::math::{Real, log_add_exp};
 use crate::table::MAX_SCOPE;
@@ -10,76 +14,80 @@ use rand_core::Rng;
 
 impl<T: Real> Junction<'_, '_, T> {
     /// A configuration of largest potential, after [`maximise`](Self::maximise).
-    pub fn decode(&self, labels: &mut [u32]) -> Result<(), InferError> {
+    pub fn decode(&mut self, labels: &mut [u32]) -> Result<(), InferError> {
         if self.state != State::Maximised {
             return Err(InferError::Shape);
         }
-        self.descend(labels, |rest| {
-            let mut best = (T::NEG_INFINITY, 0usize);
-            rest(&mut |number, weight: T| {
+        need(self.graph.variables(), labels.len())?;
+        labels.fill(0);
+        self.descend(labels, |rest, _| {
+            let mut best = (T::NEG_INFINITY, 0);
+            rest.each(|number, weight| {
                 if best.0 < weight {
                     best = (weight, number);
                 }
-            })?;
-            Ok(best.1)
+            });
+            best.1
         })
     }
 
     /// A configuration drawn from `P(x)`, after [`sum`](Self::sum). Can be called any number of times.
-    pub fn sample(&self, rng: &mut impl Rng, labels: &mut [u32]) -> Result<(), InferError> {
+    pub fn sample(&mut self, rng: &mut impl Rng, labels: &mut [u32]) -> Result<(), InferError> {
         if self.state != State::Summed {
             return Err(InferError::Shape);
         }
+        need(self.graph.variables(), labels.len())?;
         for (label, &card) in labels.iter_mut().zip(self.graph.cards()) {
             *label = (uniform::<T>(rng) * f64::from(card)) as u32;
         }
-        self.descend(labels, |rest| {
-            let mut total = T::NEG_INFINITY;
-            rest(&mut |_, weight| total = log_add_exp(total, weight))?;
+        self.descend(labels, |rest, log| {
+            let mut total = if log { T::NEG_INFINITY } else { T::zero() };
+            rest.each(|_, weight| total = if log { log_add_exp(total, weight) } else { total + weight });
+            let share = |weight: T| if log { (weight - total).exp() } else { weight / total };
             let mut left = T::from_f64(uniform::<T>(rng));
-            let mut chosen = None;
-            let mut last = 0;
-            rest(&mut |number, weight: T| {
-                if weight != T::NEG_INFINITY && chosen.is_none() {
-                    left -= (weight - total).exp();
+            let (mut chosen, mut last) = (None, 0);
+            rest.each(|number, weight| {
+                let share = share(weight);
+                if chosen.is_none() && share > T::zero() {
+                    left -= share;
                     last = number;
                     if left < T::zero() {
                         chosen = Some(number);
                     }
                 }
-            })?;
+            });
             // Rounding can leave a sliver of the interval uncovered; it belongs to the last configuration.
-            Ok(chosen.unwrap_or(last))
+            chosen.unwrap_or(last)
         })
     }
 
-    /// From the roots down: for each clique, `choose` picks one configuration of the variables that are not
-    /// in its separator, given the labels of those that are.
+    /// For each clique, `choose` picks one configuration of the variables that are not in its separator; its second
+    /// argument says whether weights are logarithms.
     fn descend(
-        &self,
+        &mut self,
         labels: &mut [u32],
-        mut choose: impl FnMut(
-            &dyn Fn(&mut dyn FnMut(usize, T)) -> Result<(), InferError>,
-        ) -> Result<usize, InferError>,
+        mut choose: impl FnMut(&Rest<'_, T>, bool) -> usize,
     ) -> Result<(), InferError> {
         let cards = self.graph.cards();
-        need(cards.len(), labels.len())?;
-        if self.state == State::Maximised {
-            labels.fill(0);
-        }
         for c in (0..self.plan.clusters()).rev() {
             let cluster = self.plan.cluster(c);
             if cluster.potential {
                 continue;
             }
             let held: &[u32] = if cluster.parent.is_some() { cluster.separator } else { &[] };
-            let mut free = heapless::Vec::<u32, MAX_SCOPE>::new();
-            for &v in cluster.scope.iter().filter(|v| !held.contains(v)) {
-                free.push(v).map_err(|_| InferError::Shape)?;
+            let mut order = heapless::Vec::<u32, MAX_SCOPE>::new();
+            for &v in held.iter().chain(cluster.scope.iter().filter(|v| !held.contains(v))) {
+                order.push(v).map_err(|_| InferError::Shape)?;
             }
-            let each = |visit: &mut dyn FnMut(usize, T)| self.each_rest(&cluster, &free, labels, visit);
-            let mut number = choose(&each)?;
-            for &v in free.iter().rev() {
+            // The inputs of a clique are all of one form since the first pass.
+            let log = self.all_log(&cluster)?;
+            let Memory { messages, index, .. } = &mut self.memory;
+            let mut operands = Operands::new(held);
+            operands.children(&self.plan, &cluster, messages, cards)?;
+            let loops = operands.loops(index, Shape { cards, lead: held, order: &order, block: 0 })?;
+            let rest = Rest { loops, held, labels, tables: operands.tables(), log };
+            let mut number = choose(&rest, log);
+            for &v in order.iter().skip(held.len()).rev() {
                 let card = cards.get(v as usize).copied().unwrap_or(1) as usize;
                 let quotient = number.checked_div(card).unwrap_or(0);
                 if let Some(label) = labels.get_mut(v as usize) {
@@ -91,45 +99,38 @@ impl<T: Real> Junction<'_, '_, T> {
         Ok(())
     }
 
-    /// Visits the configurations of `free` (numbered, the last variable fastest) with the log-weight that the clique's
-    /// inputs give them, all other variables being held at `labels`.
-    fn each_rest(
-        &self,
-        cluster: &Cluster<'_>,
-        free: &[u32],
-        labels: &[u32],
-        visit: &mut dyn FnMut(usize, T),
-    ) -> Result<(), InferError> {
-        let cards = self.graph.cards();
-        let count = size_of_scope(free, cards).ok_or(InferError::Shape)?;
-        let mut digits = [0u32; MAX_SCOPE];
-        for number in 0..count {
-            let mut weight = T::zero();
-            for &child in cluster.inputs {
-                let below = self.plan.cluster(child as usize);
-                let mut at = 0usize;
-                for &v in below.separator {
-                    let label = match free.iter().position(|&u| u == v) {
-                        Some(i) => digits.get(i),
-                        None => labels.get(v as usize),
-                    };
-                    let card = cards.get(v as usize).copied().unwrap_or(1) as usize;
-                    at = at * card + label.copied().unwrap_or(0) as usize;
-                }
-                let value = self.memory.messages.get(below.message_at + at).ok_or(InferError::Shape)?;
-                let log = self.state == State::Maximised || self.fact(child as usize)?.log;
-                weight += if log { *value } else { value.ln() };
-            }
-            visit(number, weight);
-            for (&v, digit) in free.iter().rev().zip(digits.iter_mut().take(free.len()).rev()) {
-                *digit += 1;
-                if Some(&*digit) < cards.get(v as usize) {
-                    break;
-                }
-                *digit = 0;
-            }
+    /// Whether a clique's inputs are logarithms.
+    fn all_log(&self, cluster: &Cluster<'_>) -> Result<bool, InferError> {
+        match cluster.inputs.first() {
+            Some(&child) => Ok(self.fact(child as usize)?.log),
+            None => Err(InferError::Shape),
         }
-        Ok(())
+    }
+}
+
+/// The configurations of a clique that agree with the labels of its separator.
+struct Rest<'x, T> {
+    loops: Loops<'x>,
+    held: &'x [u32],
+    labels: &'x [u32],
+    tables: &'x [&'x [T]],
+    log: bool,
+}
+
+impl<T: Real> Rest<'_, T> {
+    /// Visits them in order, numbered, with their weights.
+    #[inline]
+    fn each(&self, mut visit: impl FnMut(usize, T)) {
+        let label = |v: &u32| self.labels.get(*v as usize).copied().unwrap_or(0);
+        self.loops.each_rest(self.held.iter().map(label), |number, offsets| {
+            let values = self.tables.iter().zip(offsets).filter_map(|(table, &at)| table.get(at));
+            let weight = if self.log {
+                values.fold(T::zero(), |w, &v| w + v)
+            } else {
+                values.fold(T::one(), |w, &v| w * v)
+            };
+            visit(number, weight);
+        });
     }
 }
 
