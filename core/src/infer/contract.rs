@@ -144,12 +144,7 @@ impl<'m> Loops<'m> {
             block_len = block_len.checked_mul(*cards.get(v as usize)? as usize)?;
         }
         for scope in operands {
-            let mut axes = Axes::new();
-            for &v in block_vars {
-                if !stride::push(&mut axes, *cards.get(v as usize)?, stride_in(scope, cards, v)?) {
-                    return None;
-                }
-            }
+            let axes = axes_under(block_vars, scope, cards)?;
             let (count, tail) = rest_words.split_first_mut()?;
             *count = axes.len() as u32;
             let (words, tail) = tail.split_at_mut_checked(2 * axes.len())?;
@@ -218,6 +213,17 @@ fn stride_in(scope: &[u32], cards: &[u32], v: u32) -> Option<u32> {
         stride = stride.checked_mul(*cards.get(u as usize)?)?;
     }
     Some(stride)
+}
+
+/// How a table over `scope` lies under one over `variables`, both with the last variable fastest.
+pub(crate) fn axes_under(variables: &[u32], scope: &[u32], cards: &[u32]) -> Option<Axes> {
+    let mut axes = Axes::new();
+    for &v in variables {
+        if !stride::push(&mut axes, *cards.get(v as usize)?, stride_in(scope, cards, v)?) {
+            return None;
+        }
+    }
+    Some(axes)
 }
 
 /// Configurations that make a chunk worth a thread's attention.

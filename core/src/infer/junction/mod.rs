@@ -21,14 +21,14 @@ mod separator;
 
 pub use separator::Fact;
 
-use super::contract::{LOG_SUM, Linear, MAX_PLUS, Shape, contract, size_of_scope};
+use super::contract::{LOG_SUM, Linear, MAX_PLUS, Shape, axes_under, contract, size_of_scope};
 use super::fork::{Fork, Span};
 use super::plan::{Cluster, Plan};
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::FactorId;
 use crate::math::Real;
-use crate::stride::{self, Axes};
+use crate::stride;
 use operands::Operands;
 use separator::{settle_linear, settle_log, settle_max};
 
@@ -202,15 +202,7 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         out.fill(T::zero());
         for &k in cluster.inputs {
             let scope = self.graph.scope(FactorId(k));
-            let mut axes = Axes::new();
-            for &v in cluster.scope {
-                let card = cards.get(v as usize).copied().unwrap_or(1);
-                let after = scope.iter().skip_while(|&&u| u != v).skip(1);
-                let stride: u32 = after.filter_map(|&u| cards.get(u as usize)).product();
-                if !stride::push(&mut axes, card, if scope.contains(&v) { stride } else { 0 }) {
-                    return Err(InferError::Shape);
-                }
-            }
+            let axes = axes_under(cluster.scope, scope, cards).ok_or(InferError::Shape)?;
             stride::spread(&axes, out, self.graph.table(FactorId(k)), |o, v| *o += v);
         }
         let span = Span::of(out, T::NEG_INFINITY);
