@@ -10,11 +10,15 @@
 #![no_std]
 
 mod arena;
+pub mod column;
+pub mod coord;
 pub mod error;
 pub mod graph;
 pub mod ids;
 pub mod infer;
+pub mod loss;
 pub mod math;
+pub mod penalty;
 pub mod stride;
 pub mod table;
 mod wide;

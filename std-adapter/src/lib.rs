@@ -8,3 +8,5 @@ pub mod infer;
 pub mod memory;
 pub mod par;
 pub mod plan;
+pub mod regress;
+pub mod solver;

@@ -52,6 +52,19 @@ impl Par {
             Self::Rayon(_) => items.into_par_iter().map(f).collect(),
         }
     }
+
+    /// `f(0)`, …, `f(n - 1)`, in that order; for many cheap calls.
+    ///
+    /// ```
+    /// use gibbsite::par::Par;
+    /// assert_eq!(Par::Rayon(2).run(|par| par.map_range(3, |i| 2 * i)), [0, 2, 4]);
+    /// ```
+    pub fn map_range<B: Send>(self, n: usize, f: impl Fn(usize) -> B + Sync + Send) -> Vec<B> {
+        match self {
+            Self::Seq => (0..n).map(f).collect(),
+            Self::Rayon(_) => (0..n).into_par_iter().with_min_len(64).map(f).collect(),
+        }
+    }
 }
 
 /// Runs core's table work on a desk: with the widest vector instructions that the processor has, and on threads.

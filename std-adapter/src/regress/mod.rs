@@ -1,0 +1,4 @@
+//! Sparse regression as a user meets it: Lasso and logistic, with certificates.
+
+pub mod certificate;
+pub mod problem;

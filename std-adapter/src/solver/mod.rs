@@ -1,0 +1,3 @@
+//! One file an algorithm.
+
+pub mod monitor;
