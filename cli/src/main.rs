@@ -6,6 +6,7 @@ mod args;
 mod cmd;
 mod config;
 mod output;
+mod progress;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -22,6 +23,12 @@ fn main() -> ExitCode {
     let args = args::Args::parse();
     let result = match args.command {
         args::Command::Infer(typed) => config::Infer::check(typed).and_then(|c| cmd::infer::run(&c)),
+        args::Command::Regress(typed) => config::Regress::check(typed).and_then(|c| cmd::regress::run(&c)),
+        args::Command::Predict(typed) => config::Predict::check(typed).and_then(|c| cmd::predict::run(&c)),
+        args::Command::Eval(typed) => config::Eval::check(typed).and_then(|c| cmd::eval::run(&c)),
+        args::Command::Analyze(args::Analyze::Parallelism(typed)) => {
+            config::Parallelism::check(typed).and_then(|c| cmd::analyze::parallelism(&c))
+        }
         args::Command::Inspect(typed) => config::Inspect::check(typed).and_then(|c| cmd::inspect::run(&c)),
     };
     match result {

@@ -53,18 +53,18 @@ impl<'a, V: Real> Column<'a, V> {
     /// `Σ a_i u_i`, in four partial sums that are joined in a fixed order.
     #[inline(always)]
     pub fn dot<T: Real>(&self, u: &[T]) -> T {
-        self.fold(u, |a, u| a * u)
+        self.fold(u, |a, &u| a * u)
     }
 
     /// `Σ a_i² w_i`.
     #[inline(always)]
     pub fn weighted_norm2<T: Real>(&self, w: &[T]) -> T {
-        self.fold(w, |a, w| a * a * w)
+        self.fold(w, |a, &w| a * a * w)
     }
 
     /// `Σ term(a_i, u_i)` over stored entries.
     #[inline(always)]
-    pub fn fold<T: Real, U: Copy>(&self, u: &[U], term: impl Fn(T, U) -> T) -> T {
+    pub fn fold<T: Real, U>(&self, u: &[U], term: impl Fn(T, &U) -> T) -> T {
         let zero = T::zero();
         let mut sums = [zero; 4];
         match *self {
@@ -73,12 +73,12 @@ impl<'a, V: Real> Column<'a, V> {
                 let (rest_a, rest_u) = (av.remainder(), uv.remainder());
                 // Chunk counts differ only if the vector is shorter than the column.
                 for (a, u) in av.zip(uv) {
-                    for ((sum, &a), &u) in sums.iter_mut().zip(a).zip(u) {
+                    for ((sum, &a), u) in sums.iter_mut().zip(a).zip(u) {
                         *sum += term(cast(a), u);
                     }
                 }
                 let [sum, ..] = &mut sums;
-                for (&a, &u) in rest_a.iter().zip(rest_u) {
+                for (&a, u) in rest_a.iter().zip(rest_u) {
                     *sum += term(cast(a), u);
                 }
             }
@@ -87,14 +87,14 @@ impl<'a, V: Real> Column<'a, V> {
                 let (rest_r, rest_a) = (rv.remainder(), av.remainder());
                 for (r, a) in rv.zip(av) {
                     for ((sum, &r), &a) in sums.iter_mut().zip(r).zip(a) {
-                        if let Some(&u) = u.get(r as usize) {
+                        if let Some(u) = u.get(r as usize) {
                             *sum += term(cast(a), u);
                         }
                     }
                 }
                 let [sum, ..] = &mut sums;
                 for (&r, &a) in rest_r.iter().zip(rest_a) {
-                    if let Some(&u) = u.get(r as usize) {
+                    if let Some(u) = u.get(r as usize) {
                         *sum += term(cast(a), u);
                     }
                 }
@@ -157,6 +157,12 @@ impl<'a, V: Real> Column<'a, V> {
         }
         let [a, b, c, d] = sums;
         (a + b) + (c + d)
+    }
+
+    /// The largest `|a_i|`; 0 for an empty column.
+    pub fn largest<T: Real>(&self) -> T {
+        let (Self::Dense(values) | Self::Sparse { values, .. }) = *self;
+        cast(values.iter().fold(V::zero(), |most, a| most.larger(a.abs())))
     }
 
     /// Row and value of each stored entry.

@@ -16,6 +16,7 @@ pub mod error;
 pub mod graph;
 pub mod ids;
 pub mod infer;
+pub mod lanes;
 pub mod loss;
 pub mod math;
 pub mod penalty;

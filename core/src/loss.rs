@@ -1,5 +1,6 @@
 //! Losses of one prediction `z = aᵀx` against one target `y`: value, derivatives, conjugate.
 
+use crate::lanes::{Lane, log1p_exp_lane, sigmoid_lane, sum_pairs};
 use crate::math::{Real, log1p_exp, sigmoid};
 
 /// A smooth convex loss `L(z, y)`.
@@ -17,6 +18,15 @@ pub trait Loss: Copy + Send + Sync + core::fmt::Debug + 'static {
     /// `-L*(-θ, y)`, the sample's share of the dual objective; `-inf` outside its domain. At `θ = -slope(z, y)` it
     /// is `L(z, y) + θz`.
     fn dual<T: Real>(self, theta: T, y: T) -> T;
+
+    /// `Σ_i L(z_i, y_i)`, in a loop that vector units can take.
+    fn total<T: Lane>(self, z: &[T], y: &[T]) -> T;
+    /// `u_i = -∂L/∂z_i`, likewise.
+    fn residuals<T: Lane>(self, z: &[T], y: &[T], u: &mut [T]);
+    /// `∂²L/∂z²` where the residual is `u`.
+    fn curvature_at_residual<T: Real>(self, u: T) -> T;
+    /// `Σ_i -L*(-s·θ_i, y_i)`, likewise; `-inf` if a term is.
+    fn total_dual<T: Lane>(self, scale: T, theta: &[T], y: &[T]) -> T;
 }
 
 /// `½(z - y)²` (eq. 4.2).
@@ -62,6 +72,24 @@ impl Loss for Squared {
     fn dual<T: Real>(self, theta: T, y: T) -> T {
         theta * (y - T::from_f64(0.5) * theta)
     }
+    #[inline(always)]
+    fn total<T: Lane>(self, z: &[T], y: &[T]) -> T {
+        sum_pairs(z, y, |z, y| self.value(z, y))
+    }
+    #[inline(always)]
+    fn residuals<T: Lane>(self, z: &[T], y: &[T], u: &mut [T]) {
+        for ((u, &z), &y) in u.iter_mut().zip(z).zip(y) {
+            *u = y - z;
+        }
+    }
+    #[inline(always)]
+    fn curvature_at_residual<T: Real>(self, _: T) -> T {
+        T::one()
+    }
+    #[inline(always)]
+    fn total_dual<T: Lane>(self, scale: T, theta: &[T], y: &[T]) -> T {
+        sum_pairs(theta, y, |theta, y| self.dual(scale * theta, y))
+    }
 }
 
 impl Loss for Logistic {
@@ -88,5 +116,30 @@ impl Loss for Logistic {
             return T::NEG_INFINITY;
         }
         entropy(p) + entropy(T::one() - p)
+    }
+    #[inline(always)]
+    fn total<T: Lane>(self, z: &[T], y: &[T]) -> T {
+        sum_pairs(z, y, |z, y| log1p_exp_lane(-y * z))
+    }
+    #[inline(always)]
+    fn residuals<T: Lane>(self, z: &[T], y: &[T], u: &mut [T]) {
+        for ((u, &z), &y) in u.iter_mut().zip(z).zip(y) {
+            *u = y * sigmoid_lane(-y * z);
+        }
+    }
+    #[inline(always)]
+    fn curvature_at_residual<T: Real>(self, u: T) -> T {
+        let p = u.abs();
+        p * (T::one() - p)
+    }
+    #[inline(always)]
+    fn total_dual<T: Lane>(self, scale: T, theta: &[T], y: &[T]) -> T {
+        // -p·log p is 0 at 0 whatever finite number stands for log 0.
+        sum_pairs(theta, y, |theta, y| {
+            let p = scale * theta * y;
+            let q = T::one() - p;
+            let inside = -(p * p.ln_lane() + q * q.ln_lane());
+            if p < T::zero() || q < T::zero() { T::NEG_INFINITY } else { inside }
+        })
     }
 }

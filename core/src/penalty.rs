@@ -29,6 +29,27 @@ impl<T: Real> Penalty<T> {
         self.l1 * x.abs() + T::from_f64(0.5) * self.l2 * x * x
     }
 
+    /// `value(x + step) - value(x)`, without cancellation where the sign stays the same.
+    ///
+    /// ```
+    /// use gibbsite_core::penalty::Penalty;
+    /// let lasso = Penalty { l1: 1.0, l2: 0.0, positive: false };
+    /// assert_eq!(lasso.change(1e9, -1e-9), -1e-9);
+    /// assert_eq!(lasso.change(1.0, -3.0), 1.0);
+    /// ```
+    #[inline(always)]
+    pub fn change(&self, x: T, step: T) -> T {
+        let (zero, after) = (T::zero(), x + step);
+        let side = if x >= zero && after >= zero {
+            self.l1
+        } else if x <= zero && after <= zero {
+            -self.l1
+        } else {
+            return self.value(after) - self.value(x);
+        };
+        step * (side + self.l2 * (x + T::from_f64(0.5) * step))
+    }
+
     /// The minimiser over `v` of `slope·(v - x) + ½·curvature·(v - x)² + value(v)`: eq. 4.5 without duplicated
     /// features, eqs. 4.13 and 4.14 as corrected in SEEDS.md, with the ridge term added.
     ///

@@ -1,5 +1,7 @@
 //! What the fuzz targets share: models made from arbitrary bytes, and an oracle that shares no code with core.
 
+pub mod readers;
+
 use arbitrary::{Result, Unstructured};
 
 /// A factor graph in the flat arrays of [`FactorGraph`](gibbsite_core::graph::FactorGraph), legal or not.

@@ -6,7 +6,10 @@
 pub mod data;
 pub mod infer;
 pub mod memory;
+pub mod model;
 pub mod par;
 pub mod plan;
+pub mod plot;
 pub mod regress;
 pub mod solver;
+pub mod theory;

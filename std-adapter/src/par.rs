@@ -53,6 +53,23 @@ impl Par {
         }
     }
 
+    /// Both results, computed at the same time if there are two threads.
+    ///
+    /// ```
+    /// use gibbsite::par::Par;
+    /// assert_eq!(Par::Rayon(2).run(|par| par.join(|| 1, || 2)), (1, 2));
+    /// ```
+    pub fn join<A: Send, B: Send>(
+        self,
+        a: impl FnOnce() -> A + Send,
+        b: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
+        match self {
+            Self::Seq => (a(), b()),
+            Self::Rayon(_) => rayon::join(a, b),
+        }
+    }
+
     /// `f(0)`, …, `f(n - 1)`, in that order; for many cheap calls.
     ///
     /// ```
@@ -63,6 +80,23 @@ impl Par {
         match self {
             Self::Seq => (0..n).map(f).collect(),
             Self::Rayon(_) => (0..n).into_par_iter().with_min_len(64).map(f).collect(),
+        }
+    }
+
+    /// `out[k] = f(k)`, without allocating; `grain` of them at a time.
+    ///
+    /// ```
+    /// use gibbsite::par::Par;
+    /// let mut out = [0; 3];
+    /// Par::Rayon(2).run(|par| par.fill(&mut out, 1, |k| 10 * k));
+    /// assert_eq!(out, [0, 10, 20]);
+    /// ```
+    pub fn fill<B: Send>(self, out: &mut [B], grain: usize, f: impl Fn(usize) -> B + Sync + Send) {
+        match self {
+            Self::Seq => out.iter_mut().enumerate().for_each(|(k, out)| *out = f(k)),
+            Self::Rayon(_) => {
+                out.par_iter_mut().with_min_len(grain.max(1)).enumerate().for_each(|(k, out)| *out = f(k));
+            }
         }
     }
 }
@@ -123,4 +157,10 @@ impl<T: Real> Fork<T> for DeskFork<T> {
             )
             .reduce(Span::empty, Span::join))
     }
+}
+
+/// Runs `work`, compiled for the widest vector instructions that this processor has. What it calls must be inlined to gain.
+#[inline(always)]
+pub(crate) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
+    pulp::Arch::new().dispatch(work)
 }

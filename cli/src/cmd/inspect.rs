@@ -1,15 +1,26 @@
 //! `gibbsite inspect`: what a file holds.
 
-use super::{name, read_evidence, read_model};
+use super::{name, read_evidence};
 use crate::{Outcome, config, output};
+use gibbsite::data::source::Source;
+use gibbsite::data::uai;
 use gibbsite::data::uai::{Model, ModelKind};
 use gibbsite::infer::{Mebibytes, Prospect, inspect};
+use gibbsite::model::container::is_model;
+use gibbsite::model::regression::task_name;
+use gibbsite::model::{Container, Kind, RegressionModel};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 pub(crate) fn run(config: &config::Inspect) -> anyhow::Result<Outcome> {
+    let source = Source::open(&config.file)?;
+    // Told by the first bytes, whatever the file is called.
+    if is_model(&source.bytes) { inspect_model(config, &source) } else { inspect_uai(config, &source) }
+}
+
+fn inspect_uai(config: &config::Inspect, source: &Source) -> anyhow::Result<Outcome> {
     let common = &config.common;
-    let model = read_model(&config.file)?;
+    let model = uai::read_model(&source.bytes).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))?;
     let evidence = read_evidence(config.evidence.as_deref(), model.network.cards())?;
     let prospect = inspect(&model.network, &evidence, config.max_table_mib, common.seed, common.par)
         .map_err(|error| anyhow::anyhow!("{}: {error}", name(&config.file)))?;
@@ -130,4 +141,78 @@ fn parameters(model: &Model) -> Value {
         .map(|k| json!({ "scope": network.scope(k), "log_potentials": network.table(k) }))
         .collect();
     json!({ "arities": network.cards(), "factors": factors })
+}
+
+fn inspect_model(config: &config::Inspect, source: &Source) -> anyhow::Result<Outcome> {
+    let common = &config.common;
+    if config.evidence.is_some() {
+        common.warn("--evidence is for UAI models, and not looked at");
+    }
+    let blame = |error: gibbsite::model::ModelError| anyhow::anyhow!("{}: {error}", source.name);
+    let file = Container::open(&source.bytes).map_err(blame)?;
+    let text = match file.kind {
+        Kind::REGRESSION => {
+            let model = RegressionModel::from_container(&file).map_err(blame)?;
+            if common.json {
+                regression_json(&model, config.parameters)
+            } else {
+                regression_text(&model, config.parameters)
+            }
+        }
+        // A kind from a later version: the header describes itself.
+        kind if common.json => format!("{}\n", json!({ "kind": kind.to_string(), "header": file.header })),
+        kind => format!("gibbsite model of the kind `{kind}`\n{:#}\n", file.header),
+    };
+    output::write(common.output.as_deref(), text.as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+fn regression_json(model: &RegressionModel, parameters: bool) -> String {
+    let mut value = json!({ "kind": "regression" });
+    if let (Value::Object(value), Value::Object(header)) = (&mut value, model.header()) {
+        value.extend(header);
+        if parameters {
+            let weights = model.weights.iter().enumerate().map(|(k, w)| (model.feature(k), json!(w)));
+            value.insert("coefficients".into(), Value::Object(weights.collect()));
+        }
+    }
+    format!("{value}\n")
+}
+
+fn regression_text(model: &RegressionModel, parameters: bool) -> String {
+    let mut text = format!("Sparse regression ({}, solver {})\n", task_name(model.task), model.solver);
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<22} {value}");
+    };
+    line("trained on", format!("{}: {} samples, {} features", model.data, model.samples, model.features));
+    if let Some([negative, positive]) = model.labels {
+        line("labels", format!("{negative}, {positive}"));
+    }
+    let share = model.lambda / model.lambda_max;
+    line("lambda", format!("{} ({share:.4} of lambda_max {})", model.lambda, model.lambda_max));
+    if model.l2 > 0.0 {
+        line("l2", model.l2.to_string());
+    }
+    let asked = [
+        (model.standardize, "standardized penalty"),
+        (model.positive, "coefficients of at least 0"),
+        (model.weighted, "penalty factors"),
+    ];
+    let asked: Vec<&str> = asked.iter().filter(|a| a.0).map(|a| a.1).collect();
+    if !asked.is_empty() {
+        line("with", asked.join(", "));
+    }
+    line("objective", model.objective.to_string());
+    let met = if model.converged { "" } else { ", NOT CONVERGED" };
+    line("duality gap", format!("{:.2e} (tolerance {:e}{met})", model.gap, model.tolerance));
+    line("non-zeros", format!("{} of {}", model.weights.len(), model.features));
+    if let Some(intercept) = model.intercept {
+        line("intercept", intercept.to_string());
+    }
+    if parameters {
+        for (k, weight) in model.weights.iter().enumerate() {
+            line(&format!("  {}", model.feature(k)), weight.to_string());
+        }
+    }
+    text
 }

@@ -1,15 +1,20 @@
 //! One file a command.
 
+pub(crate) mod analyze;
+pub(crate) mod eval;
 pub(crate) mod infer;
 pub(crate) mod inspect;
+pub(crate) mod predict;
+pub(crate) mod regress;
 
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
+use gibbsite::model::RegressionModel;
 use std::path::Path;
 
 /// What messages call an input.
-fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".into() } else { path.display().to_string() }
 }
 
@@ -24,4 +29,18 @@ fn read_evidence(path: Option<&Path>, cards: &[u32]) -> anyhow::Result<Evidence>
     let Some(path) = path else { return Ok(Evidence::new()) };
     let source = Source::open(path)?;
     uai::read_evidence(&source.bytes, cards).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))
+}
+
+/// Opens a model that `regress --model` wrote; errors begin with the file's name.
+fn open_model(path: &Path) -> anyhow::Result<RegressionModel> {
+    let source = Source::open(path)?;
+    RegressionModel::open(&source.bytes).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))
+}
+
+/// The most memory that this process has had, in mebibytes; where the system tells.
+fn peak_rss_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib / 1024.0)
 }

@@ -17,7 +17,7 @@ fn the_readme_shows_what_its_commands_print() {
             commands += 1;
         }
     }
-    assert_eq!(commands, 10);
+    assert_eq!(commands, 13);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Snapshots show numbers to ten digits and times not at all; see [`stable`] and [`json`]. To accept new ones:
 //! `cargo insta review`, or edit them here.
 
+mod analyze;
 mod bad_input;
 mod examples;
 mod help;
@@ -10,6 +11,8 @@ mod infer;
 mod input;
 mod inspect;
 mod output;
+mod predict;
+mod regress;
 mod usage;
 
 use assert_cmd::Command;

@@ -57,6 +57,49 @@ fn wrong_values_are_named() {
 }
 
 #[test]
+fn one_penalty_and_no_more() {
+    let spam = |more: &[&str]| refusal(&[&["regress", "logistic", "spam.svm"][..], more].concat());
+    assert_eq!(spam(&[]), "error: the following required arguments were not provided:");
+    for (args, message) in [
+        (
+            &["--lambda", "1", "--lambda-ratio", "0.1"][..],
+            "error: the argument '--lambda <L>' cannot be used with '--lambda-ratio <R>'",
+        ),
+        (
+            &["--lambda", "1", "--path", "9"],
+            "error: the argument '--lambda <L>' cannot be used with '--path <N>'",
+        ),
+        (
+            &["--lambda-ratio", "1", "--cv", "9"],
+            "error: the argument '--lambda-ratio <R>' cannot be used with '--cv <K>'",
+        ),
+        (&["--lambda", "-1"], "error: --lambda must be a finite number of at least 0, but is -1"),
+        (&["--lambda", "nan"], "error: --lambda must be a finite number of at least 0, but is NaN"),
+        (&["--lambda", "1", "--l2", "-2"], "error: --l2 must be a finite number of at least 0, but is -2"),
+        (&["--path", "5", "--path-ratio", "1"], "error: --path-ratio must be above 0 and below 1, but is 1"),
+        (&["--cv", "1"], "error: invalid value '1' for '--cv <K>': 1 is not in 2..=1000"),
+        (
+            &["--lambda", "1", "--plot", "p.png"],
+            "error: --plot draws SVG: the file must be called *.svg, but is p.png",
+        ),
+        (
+            &["--lambda", "1", "--target", "y"],
+            "error: --target is for csv data (`--format csv` if the file is not called so)",
+        ),
+        (
+            &["--lambda", "1", "--parallel", "0"],
+            "error: invalid value '0' for '--parallel <P>': expected `auto` or a whole number of at least 1",
+        ),
+    ] {
+        assert_eq!(spam(args), message);
+    }
+    assert_eq!(
+        refusal(&["analyze", "parallelism", "spam.svm", "--lambda", "0"]),
+        "error: --lambda must be a finite number above 0, but is 0"
+    );
+}
+
+#[test]
 fn what_is_missing_is_named() {
     assert_eq!(
         refusal(&["infer", "student.uai"]),

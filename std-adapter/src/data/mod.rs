@@ -1,6 +1,11 @@
 //! Samples, dictionaries and readers: what comes out of files, checked once at the border.
 
+pub mod cache;
+mod csv;
+pub mod dataset;
+mod mapped;
 pub mod matrix;
 pub mod network;
 pub mod source;
+mod svmlight;
 pub mod uai;

@@ -42,18 +42,34 @@ pub enum Step {
 
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, step, cause } = self;
-        match step {
-            Step::Read => {
-                write!(f, "{name}: cannot read it: ")?;
-                match cause.kind() {
-                    io::ErrorKind::NotFound => write!(f, "there is no such file (`-` is standard input)"),
-                    io::ErrorKind::IsADirectory => write!(f, "it is a folder, expected a file"),
-                    _ => write!(f, "{cause}"),
+        write!(f, "{}: {}", self.name, self.step.explain(&self.cause))
+    }
+}
+
+impl Step {
+    /// What happened, without the file's name.
+    pub(super) fn explain(self, cause: &io::Error) -> String {
+        match self {
+            Self::Read => match cause.kind() {
+                io::ErrorKind::NotFound => {
+                    "cannot read it: there is no such file (`-` is standard input)".to_owned()
                 }
-            }
-            Step::Gzip => write!(f, "{name}: a damaged or truncated gzip file: {cause}"),
-            Step::Zstd => write!(f, "{name}: a damaged or truncated zstd file: {cause}"),
+                io::ErrorKind::IsADirectory => "cannot read it: it is a folder, expected a file".to_owned(),
+                _ => format!("cannot read it: {cause}"),
+            },
+            Self::Gzip => format!("a damaged or truncated gzip file: {cause}"),
+            Self::Zstd => format!("a damaged or truncated zstd file: {cause}"),
+        }
+    }
+
+    /// How to unpack a file that starts with these bytes.
+    pub(super) fn of(head: &[u8]) -> Self {
+        if head.starts_with(&GZIP) {
+            Self::Gzip
+        } else if head.starts_with(&ZSTD) {
+            Self::Zstd
+        } else {
+            Self::Read
         }
     }
 }

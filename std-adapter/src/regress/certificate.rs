@@ -7,7 +7,7 @@
 //! is a ridge term, an unscaled point costs `(|a_jᵀθ| - λw_j)₊²/(2μv_j)` instead, and the better of both is taken.
 
 use super::problem::Problem;
-use crate::par::Par;
+use crate::par::{Par, vectorized};
 use gibbsite_core::coord;
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
@@ -86,7 +86,7 @@ pub fn scaled_dual<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64],
     } else {
         limit.min(1.0)
     };
-    theta.iter().zip(problem.target).map(|(&t, &y)| problem.loss.dual(scale * t, y)).sum()
+    vectorized(|| problem.loss.total_dual(scale, theta, problem.target))
 }
 
 /// The largest `s` for which `s·c` costs nothing.
@@ -99,7 +99,7 @@ pub fn reach(penalty: &Penalty<f64>, c: f64) -> f64 {
 ///
 /// With an intercept alone and the logistic loss, the heavier class is scaled down instead, which stays in the domain. Otherwise
 /// conjugate gradients on the normal equations, to rounding.
-fn orthogonal<L: Loss, V: Real>(
+pub(crate) fn orthogonal<L: Loss, V: Real>(
     problem: &Problem<'_, L, V>,
     mut theta: Vec<f64>,
     free: &[usize],
@@ -226,6 +226,11 @@ pub fn intercept_step<L: Loss, V: Real>(problem: &Problem<'_, L, V>, z: &[f64]) 
 pub fn lambda_max<L: Loss, V: Real>(problem: &Problem<'_, L, V>, par: Par) -> f64 {
     let (_, _, z) = null_model(problem);
     let c = correlations(problem, &problem.residual(&z), par);
+    largest_useful(problem, &c)
+}
+
+/// The largest `|c_j|/w_j` over columns with a penalty.
+pub(crate) fn largest_useful<L: Loss, V: Real>(problem: &Problem<'_, L, V>, c: &[f64]) -> f64 {
     c.iter()
         .enumerate()
         .map(|(j, &c)| {

@@ -1,13 +1,21 @@
 //! One regression: from what a user asks to a certified answer.
 
 use super::certificate::{Certificate, lambda_max};
+use super::prepare::Prepared;
 use super::problem::{Problem, Weights};
 use crate::data::matrix::Matrix;
 use crate::par::Par;
-use crate::solver::monitor::{Monitor, Point, Watch};
+use crate::solver::monitor::{Monitor, Point, Stop, Watch};
+use crate::solver::reference::{self, ReferenceParams};
+use crate::solver::sgd::hybrid::HybridParams;
+use crate::solver::sgd::{self, SgdParams};
+use crate::solver::shotgun::{self, Choice, ShootingParams, ShotgunParams};
+use crate::solver::spectral::{SpectralInfo, SpectralParams, spectral_radius};
+use crate::solver::working_set::{WorkingSet, WorkingSetParams};
 use crate::solver::{Info, Solution};
 use gibbsite_core::loss::{Logistic, Loss, Squared};
 use gibbsite_core::math::Real;
+use std::time::Instant;
 
 /// Which loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +103,7 @@ impl RegressParams {
             solver: Solver::Auto,
             parallel: None,
             tolerance: 1e-6,
-            max_epochs: 100_000,
+            max_epochs: MAX_EPOCHS,
             par: Par::Seq,
             seed: 0,
         }
@@ -173,17 +181,25 @@ impl std::fmt::Display for RegressError {
         match self {
             Self::Empty => write!(f, "there are no rows to learn from"),
             Self::Lengths { rows, targets } => write!(f, "{rows} rows but {targets} targets"),
-            Self::Target { row, value } => write!(f, "target of row {} is {value}, expected a finite number", row + 1),
+            Self::Target { row, value } => {
+                write!(f, "target of row {} is {value}, expected a finite number", row + 1)
+            }
             Self::Labels { found } => {
                 let list: Vec<String> = found.iter().take(10).map(f64::to_string).collect();
                 let more = if found.len() > 10 { ", …" } else { "" };
                 let count = found.len();
-                write!(f, "logistic regression needs two labels, but {count} were found: {}{more}", list.join(", "))
+                write!(
+                    f,
+                    "logistic regression needs two labels, but {count} were found: {}{more}",
+                    list.join(", ")
+                )
             }
             Self::Weights { columns, weights } => {
                 write!(f, "{weights} penalty weights for {columns} features: expected one for each")
             }
-            Self::Parameter { name, value } => write!(f, "{name} is {value}, expected a finite number of at least 0"),
+            Self::Parameter { name, value } => {
+                write!(f, "{name} is {value}, expected a finite number of at least 0")
+            }
             Self::Separable => write!(
                 f,
                 "without a penalty there is no best fit: the features tell the two classes apart without error, so weights would \
@@ -217,6 +233,162 @@ pub fn fit<V: Real>(
     params: &RegressParams,
     watch: Option<&Watch<'_>>,
 ) -> Result<Fit, RegressError> {
-    let _ = (matrix, target, params, watch);
-    todo!()
+    with_run(matrix, target, params, watch, |run| run.solve(params.lambda))
+}
+
+/// SGD passes unless a limit was asked for: it does not converge to a tolerance, it comes near.
+const SGD_PASSES: u64 = 20;
+/// [`RegressParams::max_epochs`] unless asked for.
+const MAX_EPOCHS: u64 = 100_000;
+
+/// Something that solves for one `λ` after the other.
+pub(super) trait Run {
+    /// Solves, from where the last call ended.
+    fn solve(&mut self, lambda: Lambda) -> Result<Fit, RegressError>;
+}
+
+/// Checks the data, and hands what solves it to `work`, on as many threads as asked for.
+pub(super) fn with_run<V: Real, R: Send>(
+    matrix: &Matrix<V>,
+    target: &[f64],
+    params: &RegressParams,
+    watch: Option<&Watch<'_>>,
+    work: impl FnOnce(&mut dyn Run) -> Result<R, RegressError> + Send,
+) -> Result<R, RegressError> {
+    let prepared = Prepared::new(matrix, target, params)?;
+    params.par.run(|par| match params.task {
+        Task::Lasso => work(&mut Steps::new(prepared.problem(matrix, Squared, params), params, watch, par)),
+        Task::Logistic => {
+            work(&mut Steps::new(prepared.problem(matrix, Logistic, params), params, watch, par))
+        }
+    })
+}
+
+/// A problem on its way along penalties.
+struct Steps<'a, L, V> {
+    problem: Problem<'a, L, V>,
+    params: &'a RegressParams,
+    watch: Option<&'a Watch<'a>>,
+    par: Par,
+    /// What `auto` knows.
+    sets: Option<WorkingSet<'a, L, V>>,
+    /// Where the others are.
+    weights: Weights,
+    lambda_max: f64,
+    spectrum: Option<SpectralInfo>,
+    /// When work on the next penalty began.
+    start: Instant,
+}
+
+impl<'a, L: Loss, V: Real> Steps<'a, L, V> {
+    fn new(
+        problem: Problem<'a, L, V>,
+        params: &'a RegressParams,
+        watch: Option<&'a Watch<'a>>,
+        par: Par,
+    ) -> Self {
+        let start = Instant::now();
+        let sets = (params.solver == Solver::Auto).then(|| WorkingSet::new(problem, par));
+        let lambda_max = sets.as_ref().map_or_else(|| lambda_max(&problem, par), WorkingSet::lambda_max);
+        let weights = Weights::zero(problem.matrix.columns());
+        Self { problem, params, watch, par, sets, weights, lambda_max, spectrum: None, start }
+    }
+
+    /// `P` as asked, or `P*` from the spectrum, which is computed once.
+    fn parallel(&mut self) -> usize {
+        let (par, seed) = (self.par, self.params.seed);
+        self.params.parallel.unwrap_or_else(|| {
+            let quick = SpectralParams { tolerance: 0.02, max_iterations: 20, intercept: false, par, seed };
+            self.spectrum.get_or_insert_with(|| spectral_radius(self.problem.matrix, &quick)).p_star()
+        })
+    }
+
+    fn run(&mut self, gap: f64, monitor: &mut Monitor<'_>) -> Solution {
+        let (par, seed, max_epochs) = (self.par, self.params.seed, self.params.max_epochs);
+        if let Some(sets) = &mut self.sets {
+            return sets.solve(self.problem.lambda, &WorkingSetParams { gap, max_epochs, par }, monitor);
+        }
+        let parallel = match self.params.solver {
+            Solver::Shotgun | Solver::ShotgunAsync | Solver::Hybrid => Some(self.parallel()),
+            _ => None,
+        };
+        let shotgun = ShotgunParams { parallel, max_epochs, par, seed, ..ShotgunParams::new(gap) };
+        let passes = if max_epochs == MAX_EPOCHS { SGD_PASSES } else { max_epochs };
+        let (problem, start) = (&self.problem, std::mem::take(&mut self.weights));
+        match self.params.solver {
+            Solver::Auto | Solver::Shotgun => shotgun::solve(problem, start, &shotgun, monitor),
+            Solver::Shooting => {
+                let params = ShootingParams { gap, max_epochs, choice: Choice::Random, par, seed };
+                shotgun::sequential::solve(problem, start, &params, monitor)
+            }
+            Solver::ShotgunAsync => shotgun::asynchronous::solve(problem, start, &shotgun, monitor),
+            Solver::Sgd => {
+                sgd::solve(problem, start, &SgdParams { par, seed, ..SgdParams::new(gap, passes) }, monitor)
+            }
+            Solver::TruncatedGradient => sgd::solve(
+                problem,
+                start,
+                &SgdParams { par, seed, ..SgdParams::truncated(gap, passes) },
+                monitor,
+            ),
+            Solver::ParallelSgd => sgd::solve(
+                problem,
+                start,
+                &SgdParams { par, seed, ..SgdParams::parallel(gap, passes) },
+                monitor,
+            ),
+            Solver::Hybrid => {
+                let first = HybridParams::new(gap);
+                let params = HybridParams { sgd: SgdParams { par, seed, ..first.sgd }, shotgun };
+                sgd::hybrid::solve(problem, start, &params, monitor)
+            }
+            Solver::Reference => {
+                reference::solve(problem, start, &ReferenceParams { gap, max_epochs, par, seed }, monitor)
+            }
+        }
+    }
+}
+
+impl<L: Loss, V: Real> Run for Steps<'_, L, V> {
+    fn solve(&mut self, lambda: Lambda) -> Result<Fit, RegressError> {
+        self.problem.lambda = match lambda {
+            Lambda::Value(value) => value,
+            Lambda::Ratio(share) => share * self.lambda_max,
+        };
+        let gap = self.params.tolerance * self.problem.objective_at_zero();
+        let mut monitor = Monitor::starting(self.start, self.watch);
+        if !L::QUADRATIC
+            && self.problem.lambda == 0.0
+            && self.problem.l2 == 0.0
+            && self.params.solver != Solver::Auto
+        {
+            // Only `auto` notices that there is no optimum.
+            let params = WorkingSetParams { gap, max_epochs: self.params.max_epochs, par: self.par };
+            let probe =
+                WorkingSet::new(self.problem, self.par).solve(0.0, &params, &mut Monitor::new(self.watch));
+            if probe.info.stop == Stop::Unbounded {
+                return Err(RegressError::Separable);
+            }
+        }
+        let Solution { weights, certificate, info } = self.run(gap, &mut monitor);
+        if info.stop == Stop::Unbounded {
+            return Err(RegressError::Separable);
+        }
+        if self.sets.is_none() {
+            self.weights.clone_from(&weights);
+        }
+        let fit = Fit {
+            weights,
+            lambda: self.problem.lambda,
+            lambda_max: self.lambda_max,
+            certificate,
+            converged: certificate.gap <= gap,
+            info,
+            rho: self.spectrum.map(|s| s.rho),
+            seconds: monitor.elapsed().as_secs_f64(),
+            trace: monitor.trace,
+        };
+        self.start = Instant::now();
+        Ok(fit)
+    }
 }

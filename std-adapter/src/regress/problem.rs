@@ -1,6 +1,7 @@
 //! The problem that every sparse regression solver here minimises.
 
 use crate::data::matrix::Matrix;
+use crate::par::vectorized;
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
 use gibbsite_core::penalty::Penalty;
@@ -84,7 +85,7 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
 
     /// `Σ_i L(z_i, y_i)`.
     pub fn loss_at(&self, z: &[f64]) -> f64 {
-        z.iter().zip(self.target).map(|(&z, &y)| self.loss.value(z, y)).sum()
+        vectorized(|| self.loss.total(z, self.target))
     }
 
     /// `F` at `x`, where `z = Ax + b`.
@@ -110,7 +111,9 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
 
     /// `u_i = -∂L/∂z_i`: the residual `y - z` for the squared loss; the dual point before scaling.
     pub fn residual(&self, z: &[f64]) -> Vec<f64> {
-        z.iter().zip(self.target).map(|(&z, &y)| -self.loss.slope(z, y)).collect()
+        let mut u = vec![0.0; z.len()];
+        vectorized(|| self.loss.residuals(z, self.target, &mut u));
+        u
     }
 }
 

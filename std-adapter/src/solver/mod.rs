@@ -2,6 +2,11 @@
 //! [`Monitor`](monitor::Monitor), and return a [`Solution`].
 
 pub mod monitor;
+pub mod reference;
+pub mod sgd;
+pub mod shotgun;
+pub mod spectral;
+pub mod working_set;
 
 use crate::regress::certificate::Certificate;
 use crate::regress::problem::Weights;

@@ -32,6 +32,10 @@ pub enum Stop {
     Precision,
     /// Somebody asked for it.
     Interrupted,
+    /// Without penalty, and every sample is on the right side: weights would grow for ever.
+    Unbounded,
+    /// The objective rose without end: too many coordinates were changed at a time, and the rule was not allowed to adapt.
+    Diverged,
 }
 
 /// Receives each [`Point`]; returns whether to go on.
@@ -63,7 +67,12 @@ impl<'a> Monitor<'a> {
     /// assert_eq!(monitor.trace.len(), 1);
     /// ```
     pub fn new(watch: Option<&'a Watch<'a>>) -> Self {
-        Self { start: Instant::now(), watch, trace: Vec::new() }
+        Self::starting(Instant::now(), watch)
+    }
+
+    /// A run that began a while ago.
+    pub fn starting(start: Instant, watch: Option<&'a Watch<'a>>) -> Self {
+        Self { start, watch, trace: Vec::new() }
     }
 
     /// Records a point (its time is filled in) and asks whether to go on.

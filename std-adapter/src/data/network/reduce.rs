@@ -242,7 +242,7 @@ impl Slicing<'_> {
                 constant += slice.first().copied().unwrap_or(0.0);
                 continue;
             }
-            let size = self.kept_scope(k).map(|v| self.card(v) as usize).product();
+            let size: usize = self.kept_scope(k).map(|v| self.card(v) as usize).product();
             // A slice reaches to the end of its table; if it is no longer than it must be, it is contiguous.
             if slice.len() == size {
                 to.values.extend_from_slice(slice);

@@ -1,51 +1,9 @@
-//! Arguments, checked: what a command needs, in the library's terms.
+//! What `infer` and `inspect` need.
 
+use super::{Common, Usage};
 use crate::{args, output};
-use clap::CommandFactory;
-use clap::error::ErrorKind;
 use gibbsite::infer::{InferParams, Method, Task};
-use gibbsite::par::Par;
 use std::path::PathBuf;
-
-/// Options that every command has.
-#[derive(Debug)]
-pub(crate) struct Common {
-    pub(crate) json: bool,
-    pub(crate) output: Option<PathBuf>,
-    pub(crate) par: Par,
-    pub(crate) seed: u64,
-    pub(crate) quiet: bool,
-    pub(crate) verbose: bool,
-}
-
-impl From<args::Common> for Common {
-    fn from(typed: args::Common) -> Self {
-        Self {
-            json: typed.json,
-            output: typed.output.filter(|path| path.as_os_str() != "-"),
-            par: typed.threads.map_or_else(Par::all, |n| Par::threads(n as usize)),
-            seed: typed.seed,
-            quiet: typed.quiet,
-            verbose: typed.verbose,
-        }
-    }
-}
-
-impl Common {
-    /// A line on standard error, unless `--quiet`.
-    pub(crate) fn warn(&self, line: &str) {
-        if !self.quiet {
-            output::say(&format!("warning: {line}"));
-        }
-    }
-
-    /// A line on standard error with `--verbose`.
-    pub(crate) fn log(&self, line: impl FnOnce() -> String) {
-        if self.verbose {
-            output::say(&line());
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Infer {
@@ -57,7 +15,7 @@ pub(crate) struct Infer {
 
 impl Infer {
     pub(crate) fn check(typed: args::Infer) -> anyhow::Result<Self> {
-        let usage = Usage("infer");
+        let usage = Usage(&["infer"]);
         usage.one_stdin(&[Some(&typed.model), typed.evidence.as_ref()]);
         usage.at_least_0("--max-table-mib", typed.max_table_mib);
         usage.at_least_0("--tolerance", typed.tolerance);
@@ -120,7 +78,7 @@ pub(crate) struct Inspect {
 
 impl Inspect {
     pub(crate) fn check(typed: args::Inspect) -> anyhow::Result<Self> {
-        let usage = Usage("inspect");
+        let usage = Usage(&["inspect"]);
         usage.one_stdin(&[Some(&typed.file), typed.evidence.as_ref()]);
         usage.at_least_0("--max-table-mib", typed.max_table_mib);
         let common = Common::from(typed.common);
@@ -132,33 +90,5 @@ impl Inspect {
             parameters: typed.parameters,
             common,
         })
-    }
-}
-
-/// Arguments of this command that do not go together: says so and ends with exit code 2, as clap does for what it
-/// finds itself.
-struct Usage(&'static str);
-
-impl Usage {
-    fn one_stdin(&self, files: &[Option<&PathBuf>]) {
-        if files.iter().filter(|f| f.is_some_and(|f| f.as_os_str() == "-")).count() > 1 {
-            self.wrong("only one file can be `-` (standard input)");
-        }
-    }
-
-    fn at_least_0(&self, name: &str, value: f64) {
-        if !(value >= 0.0 && value.is_finite()) {
-            self.wrong(&format!("{name} must be a finite number of at least 0, but is {value}"));
-        }
-    }
-
-    fn wrong(&self, message: &str) -> ! {
-        let mut command = args::Args::command();
-        command.build();
-        let error = match command.find_subcommand_mut(self.0) {
-            Some(own) => own.error(ErrorKind::ValueValidation, message),
-            None => command.error(ErrorKind::ValueValidation, message),
-        };
-        error.exit()
     }
 }

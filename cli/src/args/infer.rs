@@ -1,44 +1,8 @@
-//! Arguments as typed.
+//! Arguments of `infer` and `inspect`.
 
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use super::Common;
+use clap::{Args as Group, ValueEnum};
 use std::path::PathBuf;
-
-/// Learn large conditional random fields on a desk, run them on a microcontroller.
-#[derive(Debug, Parser)]
-#[command(name = "gibbsite", version, propagate_version = true, max_term_width = 110)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Infer(Infer),
-    Inspect(Inspect),
-}
-
-/// Options that every command has.
-#[derive(Debug, Group)]
-pub(crate) struct Common {
-    /// Print one JSON object instead of text.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write the result to FILE, whole or not at all, instead of to standard output (`-`).
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Threads; all cores by default. The result does not depend on it.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
-    pub(crate) threads: Option<u32>,
-    /// Seed of everything random.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    pub(crate) seed: u64,
-    /// No warnings; errors are still told.
-    #[arg(long, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// Say on standard error what was read, done and how long it took.
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
-}
 
 /// Answer a query on a factor graph in UAI format: partition function, marginals, best assignment
 ///
@@ -87,22 +51,23 @@ pub(crate) struct Infer {
     pub(crate) common: Common,
 }
 
-/// Say what a file holds: for UAI models, their size and how inference on them would go
+/// Say what a file holds: a model that was trained here, or a UAI model and how inference on it would go
 ///
-/// Prints variables, factors, an upper bound on the treewidth, the memory that exact inference takes and the
-/// method that `infer` would choose, without running it.
+/// For a model file (`--model`), what it was trained on and how well; for a UAI model, variables, factors, an upper bound on the treewidth,
+/// the memory that exact inference takes and the method that `infer` would choose, without running it.
 #[derive(Debug, Group)]
 pub(crate) struct Inspect {
     /// The file, `-` for standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Evidence to condition on before looking.
+    /// UAI: evidence to condition on before looking.
     #[arg(long, value_name = "FILE.evid")]
     pub(crate) evidence: Option<PathBuf>,
-    /// Mebibytes that the tables of exact inference may take.
+    /// UAI: mebibytes that the tables of exact inference may take.
     #[arg(long, value_name = "M", default_value_t = 4096.0, allow_negative_numbers = true)]
     pub(crate) max_table_mib: f64,
-    /// All factors too, with their scopes and log-potentials (natural logarithms; a zero is -inf, null in JSON).
+    /// All coefficients too; for UAI models all factors, with their scopes and log-potentials (natural logarithms; a zero is
+    /// -inf, null in JSON).
     #[arg(long)]
     pub(crate) parameters: bool,
     #[command(flatten)]

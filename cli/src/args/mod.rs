@@ -1,0 +1,58 @@
+//! Arguments as typed.
+
+mod analyze;
+mod data;
+mod infer;
+mod predict;
+mod regress;
+
+pub(crate) use analyze::{Analyze, Parallelism, Simulate};
+pub(crate) use data::{Data, Format, Storage};
+pub(crate) use infer::{Infer, Inspect, Method, Task};
+pub(crate) use predict::{Eval, Predict};
+pub(crate) use regress::{Regress, RegressTask, Rule, Solver};
+
+use clap::{Args as Group, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Learn large conditional random fields on a desk, run them on a microcontroller.
+#[derive(Debug, Parser)]
+#[command(name = "gibbsite", version, propagate_version = true, max_term_width = 110)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Infer(Infer),
+    Regress(Regress),
+    Predict(Predict),
+    Eval(Eval),
+    #[command(subcommand)]
+    Analyze(Analyze),
+    Inspect(Inspect),
+}
+
+/// Options that every command has.
+#[derive(Debug, Group)]
+pub(crate) struct Common {
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the result to FILE, whole or not at all, instead of to standard output (`-`).
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Threads; all cores by default. The result does not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
+    pub(crate) threads: Option<u32>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    pub(crate) seed: u64,
+    /// No warnings; errors are still told.
+    #[arg(long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say on standard error what was read, done and how long it took.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}

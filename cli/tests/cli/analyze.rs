@@ -1,0 +1,52 @@
+//! `gibbsite analyze`.
+
+use super::{folder, json, stdout};
+use std::fs;
+
+#[test]
+fn parallelism_of_orthogonal_and_of_equal_columns() {
+    let orthogonal: String = (1..=8).map(|j| format!("{j} {j}:{j}\n")).collect();
+    let equal: String = (1..=4).map(|i| format!("{i} 1:{i} 2:{i} 3:{i} 4:{i}\n")).collect();
+    let folder = folder(&[("o.svm", orthogonal.as_bytes()), ("e.svm", equal.as_bytes())]);
+    let analyze = |name: &str| {
+        let file = folder.path().join(name).display().to_string();
+        json(&stdout(&["analyze", "parallelism", &file, "--json"]))
+    };
+    let found = analyze("o.svm");
+    assert_eq!((found["p_star"].as_u64(), found["converged"].as_bool()), (Some(8), Some(true)));
+    assert!((found["rho"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+    let found = analyze("e.svm");
+    assert_eq!(found["p_star"].as_u64(), Some(1));
+    assert!((found["rho"].as_f64().unwrap() - 4.0).abs() < 1e-3);
+}
+
+#[test]
+fn simulated_rounds_fall_with_p() {
+    let folder = folder(&[]);
+    let plot = folder.path().join("p.svg").display().to_string();
+    let args = ["analyze", "parallelism", "spam.svm", "--simulate", "1,4", "--plot", &plot];
+    let found = json(&stdout(&[&args[..], &["--json"]].concat()));
+    let runs = found["simulated"].as_array().unwrap();
+    assert_eq!(
+        (runs.len(), runs[0]["parallel"].as_u64(), runs[0]["speedup"].as_f64()),
+        (2, Some(1), Some(1.0))
+    );
+    assert!(runs[1]["speedup"].as_f64().unwrap() > 2.0, "{runs:?}");
+    assert!(found["optimum"].as_f64().unwrap() <= runs[1]["objective"].as_f64().unwrap());
+    let svg = fs::read_to_string(&plot).unwrap();
+    assert!(svg.contains("theory") && svg.contains("simulated") && svg.contains("P* = "));
+    let text = stdout(&args);
+    assert!(text.starts_with("Parallelism of Shotgun\n") && text.contains("P* = d/rho"), "{text}");
+    let logistic = stdout(&[
+        "analyze",
+        "parallelism",
+        "spam.svm",
+        "--task",
+        "logistic",
+        "--simulate",
+        "auto",
+        "--runs",
+        "2",
+    ]);
+    assert!(logistic.contains("simulated at lambda"), "{logistic}");
+}

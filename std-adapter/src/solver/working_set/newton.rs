@@ -1,0 +1,145 @@
+//! Inner solves on a working set: least squares at once, other losses by proximal Newton steps.
+
+use super::descent::{Effort, Limits, descend};
+use super::gram;
+use super::quadratic::Residual;
+use super::{Block, WorkingSet};
+use crate::par::vectorized;
+use gibbsite_core::lanes::sum_pairs;
+use gibbsite_core::loss::Loss;
+use gibbsite_core::math::Real;
+
+impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
+    /// Descends on `½‖y - Ax‖² + penalty` within the block; keeps `z`.
+    pub(super) fn least_squares(&mut self, block: &mut Block<'_, V>, limits: Limits) -> Effort {
+        let before = block.x.clone();
+        let rho = self.problem.residual(&self.z);
+        let norm2 = std::mem::take(&mut block.norm2);
+        let effort = self.quadratic(block, rho, None, || norm2, limits);
+        for ((column, now), then) in block.columns.iter().zip(&block.x).zip(&before) {
+            if now != then {
+                column.add_to(now - then, &mut self.z);
+            }
+        }
+        effort
+    }
+
+    /// Descends on `-uᵀAΔ + ½Δᵀ Aᵀ diag(w) A Δ + penalty(x + Δ)` within the block: by residuals, by the Gram matrix if that is cheap, or by
+    /// residuals until the Gram matrix would have been worth it and then by that.
+    fn quadratic(
+        &mut self,
+        block: &mut Block<'_, V>,
+        mut u: Vec<f64>,
+        weight: Option<&[f64]>,
+        curvature: impl FnOnce() -> Vec<f64>,
+        limits: Limits,
+    ) -> Effort {
+        let Block { columns, penalties, x, entries, .. } = block;
+        let price = gram::price(columns, u.len());
+        let mut spent = Effort::default();
+        if price.is_none_or(|price| price > gram::AT_ONCE * *entries) {
+            let limits = Limits { entries: price.unwrap_or(u64::MAX), ..limits };
+            let curvature = curvature();
+            let (moved, rho) = (&mut self.moved, &mut u);
+            let mut q = Residual { columns, weight, curvature: &curvature, rho, moved };
+            spent = descend(&mut q, x, penalties, limits, &mut self.scratch);
+            if !spent.unfinished {
+                return spent;
+            }
+        }
+        spent.entries += self.gram.form(columns, u.len(), weight) + *entries;
+        let slopes: Vec<f64> = vectorized(|| columns.iter().map(|c| -c.dot(&u)).collect());
+        let mut q = self.gram.quadratic(slopes);
+        let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
+        Effort {
+            updates: spent.updates + rest.updates,
+            entries: spent.entries + rest.entries,
+            decrease: spent.decrease + rest.decrease,
+            unfinished: false,
+        }
+    }
+
+    /// Proximal Newton: minimises `-uᵀAΔ + ½Δᵀ Aᵀ diag(w) A Δ + penalty(x + Δ)` with `u = -∇L(z)`, `w = ∇²L(z)`, then backtracks until
+    /// `F(x + tΔ) ≤ F(x) + 10⁻²·t·(-uᵀAΔ + penalty(x+Δ) - penalty(x))`. Stops when the gap within the block is estimated to be small
+    /// enough, or no step decreases `F`.
+    pub(super) fn newton(&mut self, block: &mut Block<'_, V>, limits: Limits) -> Effort {
+        let problem = self.problem;
+        let rows = self.z.len();
+        let mut total = Effort::default();
+        let mut loss = problem.loss_at(&self.z);
+        let mut trial = vec![0.0; rows];
+        for round in 0..limits.steps {
+            let u = problem.residual(&self.z);
+            let weight: Vec<f64> =
+                u.iter().map(|&u| problem.loss.curvature_at_residual(u).max(1e-7 * L::SMOOTHNESS)).collect();
+            let columns = block.columns.clone();
+            let slopes: Vec<f64> = vectorized(|| columns.iter().map(|c| -c.dot(&u)).collect());
+            total.entries += block.entries;
+            let estimate = block.gap_estimate(&slopes);
+            if round > 0 && estimate <= limits.gap {
+                break;
+            }
+            let before = block.x.clone();
+            let inner = Limits { gap: (0.1 * estimate).max(0.3 * limits.gap), ..limits };
+            let curvature = || vectorized(|| columns.iter().map(|c| c.weighted_norm2(&weight)).collect());
+            let effort = self.quadratic(block, u.clone(), Some(&weight), curvature, inner);
+            total.updates += effort.updates;
+            total.entries += effort.entries;
+            let step: Vec<f64> = block.x.iter().zip(&before).map(|(now, then)| now - then).collect();
+            self.moved.fill(0.0);
+            for (column, &d) in block.columns.iter().zip(&step) {
+                if d != 0.0 {
+                    column.add_to(d, &mut self.moved);
+                    total.entries += column.len() as u64;
+                }
+            }
+            let old_cost = block.cost(&before);
+            let predicted = -sum_pairs(&self.moved, &u, |m, u| m * u) + block.cost(&block.x) - old_cost;
+            let (mut length, mut decrease) = (1.0, 0.0);
+            for _ in 0..30 {
+                for ((t, z), m) in trial.iter_mut().zip(&self.z).zip(&self.moved) {
+                    *t = z + length * m;
+                }
+                if length < 1.0 {
+                    block
+                        .x
+                        .iter_mut()
+                        .zip(&before)
+                        .zip(&step)
+                        .for_each(|((x, then), d)| *x = then + length * d);
+                }
+                let there = problem.loss_at(&trial);
+                let change = there - loss + block.cost(&block.x) - old_cost;
+                if change <= 0.01 * length * predicted {
+                    std::mem::swap(&mut self.z, &mut trial);
+                    loss = there;
+                    decrease = -change;
+                    break;
+                }
+                length *= 0.5;
+            }
+            if decrease <= 0.0 {
+                block.x = before;
+                break;
+            }
+            total.decrease += decrease;
+        }
+        total
+    }
+}
+
+impl<V> Block<'_, V> {
+    fn cost(&self, x: &[f64]) -> f64 {
+        x.iter().zip(&self.penalties).map(|(&x, penalty)| penalty.value(x)).sum()
+    }
+
+    /// `‖x‖₁` times the largest violation: the gap within the block to first order.
+    fn gap_estimate(&self, slopes: &[f64]) -> f64 {
+        let worst = slopes
+            .iter()
+            .zip(&self.x)
+            .zip(&self.penalties)
+            .fold(0.0, |worst: f64, ((&slope, &x), penalty)| worst.max(penalty.violation(x, slope)));
+        worst * self.x.iter().map(|x| x.abs()).sum::<f64>()
+    }
+}
