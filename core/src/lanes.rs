@@ -169,19 +169,29 @@ pub fn sigmoid_lane<T: Lane>(x: T) -> T {
     if x < T::zero() { small } else { T::one() - small }
 }
 
-/// `Σ_i term(i-th of a, of b)`, in eight partial sums that are joined in a fixed order: what a vector unit can do.
+/// `Σ_i term(i-th of a, of b)`, in eight partial sums that are joined in a fixed order.
+///
+/// Terms of a stretch are computed before any of them is added: a loop without a carried sum is what compilers turn into vector instructions.
 #[inline(always)]
 pub fn sum_pairs<T: Real>(a: &[T], b: &[T], term: impl Fn(T, T) -> T) -> T {
     let mut sums = [T::zero(); 8];
-    let (av, bv) = (a.chunks_exact(8), b.chunks_exact(8));
+    let (av, bv) = (a.chunks_exact(32), b.chunks_exact(32));
     let (rest_a, rest_b) = (av.remainder(), bv.remainder());
     for (a, b) in av.zip(bv) {
+        let mut terms = [T::zero(); 32];
+        for ((out, &a), &b) in terms.iter_mut().zip(a).zip(b) {
+            *out = term(a, b);
+        }
+        for eight in terms.chunks_exact(8) {
+            for (sum, &t) in sums.iter_mut().zip(eight) {
+                *sum += t;
+            }
+        }
+    }
+    for (a, b) in rest_a.chunks(8).zip(rest_b.chunks(8)) {
         for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
             *sum += term(a, b);
         }
-    }
-    for ((sum, &a), &b) in sums.iter_mut().zip(rest_a).zip(rest_b) {
-        *sum += term(a, b);
     }
     let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
     ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))

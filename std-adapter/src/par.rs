@@ -159,8 +159,28 @@ impl<T: Real> Fork<T> for DeskFork<T> {
     }
 }
 
-/// Runs `work`, compiled for the widest vector instructions that this processor has. What it calls must be inlined to gain.
+/// Work that is worth compiling for the widest vector instructions of the processor at hand. `run` and what it calls must be
+/// `#[inline(always)]`: only what is inlined is compiled that way, which closures are not.
+pub(crate) trait Kernel {
+    /// What it gives.
+    type Output;
+    /// Does it.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a kernel with the widest vector instructions that this processor has.
 #[inline(always)]
-pub(crate) fn vectorized<R>(work: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(work)
+pub(crate) fn vectorized<K: Kernel>(kernel: K) -> K::Output {
+    pulp::Arch::new().dispatch(Call(kernel))
+}
+
+/// A kernel as something that the SIMD dispatcher can inline.
+struct Call<K>(K);
+
+impl<K: Kernel> pulp::NullaryFnOnce for Call<K> {
+    type Output = K::Output;
+    #[inline(always)]
+    fn call(self) -> K::Output {
+        self.0.run()
+    }
 }

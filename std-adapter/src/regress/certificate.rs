@@ -7,7 +7,7 @@
 //! is a ridge term, an unscaled point costs `(|a_jᵀθ| - λw_j)₊²/(2μv_j)` instead, and the better of both is taken.
 
 use super::problem::Problem;
-use crate::par::{Par, vectorized};
+use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::coord;
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
@@ -86,7 +86,23 @@ pub fn scaled_dual<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64],
     } else {
         limit.min(1.0)
     };
-    vectorized(|| problem.loss.total_dual(scale, theta, problem.target))
+    vectorized(TotalDual { loss: problem.loss, scale, theta, y: problem.target })
+}
+
+struct TotalDual<'a, L> {
+    loss: L,
+    scale: f64,
+    theta: &'a [f64],
+    y: &'a [f64],
+}
+
+impl<L: Loss> Kernel for TotalDual<'_, L> {
+    type Output = f64;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { loss, scale, theta, y } = self;
+        loss.total_dual(scale, theta, y)
+    }
 }
 
 /// The largest `s` for which `s·c` costs nothing.

@@ -1,7 +1,7 @@
 //! The problem that every sparse regression solver here minimises.
 
 use crate::data::matrix::Matrix;
-use crate::par::vectorized;
+use crate::par::{Kernel, vectorized};
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
 use gibbsite_core::penalty::Penalty;
@@ -85,7 +85,7 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
 
     /// `Σ_i L(z_i, y_i)`.
     pub fn loss_at(&self, z: &[f64]) -> f64 {
-        vectorized(|| self.loss.total(z, self.target))
+        vectorized(Total { loss: self.loss, z, y: self.target })
     }
 
     /// `F` at `x`, where `z = Ax + b`.
@@ -112,8 +112,39 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
     /// `u_i = -∂L/∂z_i`: the residual `y - z` for the squared loss; the dual point before scaling.
     pub fn residual(&self, z: &[f64]) -> Vec<f64> {
         let mut u = vec![0.0; z.len()];
-        vectorized(|| self.loss.residuals(z, self.target, &mut u));
+        vectorized(Residuals { loss: self.loss, z, y: self.target, u: &mut u[..] });
         u
+    }
+}
+
+struct Total<'a, L> {
+    loss: L,
+    z: &'a [f64],
+    y: &'a [f64],
+}
+
+impl<L: Loss> Kernel for Total<'_, L> {
+    type Output = f64;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { loss, z, y } = self;
+        loss.total(z, y)
+    }
+}
+
+struct Residuals<'a, L> {
+    loss: L,
+    z: &'a [f64],
+    y: &'a [f64],
+    u: &'a mut [f64],
+}
+
+impl<L: Loss> Kernel for Residuals<'_, L> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { loss, z, y, u } = self;
+        loss.residuals(z, y, u);
     }
 }
 

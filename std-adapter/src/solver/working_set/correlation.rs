@@ -4,11 +4,13 @@
 //! the triangle inequality). As long as that is below what the penalty covers, the column is no candidate, cannot limit the scaling of the dual point,
 //! and is not looked at. Near the optimum `θ` hardly moves, and almost no column is.
 
-use crate::par::Par;
+use crate::data::matrix::Matrix;
+use crate::par::{Kernel, Par, vectorized};
 use crate::regress::problem::Problem;
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
 use gibbsite_core::penalty::Penalty;
+use std::ops::Range;
 
 #[derive(Debug)]
 pub(super) struct Correlations {
@@ -29,17 +31,48 @@ pub(super) struct Correlations {
 /// Columns a thread takes at a time.
 const STRIP: usize = 512;
 
+/// Products and norms.
+struct FirstStrip<'a, V> {
+    matrix: &'a Matrix<V>,
+    strip: Range<usize>,
+    theta: &'a [f64],
+}
+
+impl<V: Real> Kernel for FirstStrip<'_, V> {
+    type Output = Vec<(f64, f64)>;
+    #[inline(always)]
+    fn run(self) -> Vec<(f64, f64)> {
+        let Self { matrix, strip, theta } = self;
+        let pair = |j| {
+            let column = matrix.column(j);
+            (column.dot(theta), column.norm2::<f64>().sqrt())
+        };
+        strip.map(pair).collect()
+    }
+}
+
+/// Products.
+struct LaterStrip<'a, V> {
+    matrix: &'a Matrix<V>,
+    strip: &'a [u32],
+    theta: &'a [f64],
+}
+
+impl<V: Real> Kernel for LaterStrip<'_, V> {
+    type Output = Vec<f64>;
+    #[inline(always)]
+    fn run(self) -> Vec<f64> {
+        let Self { matrix, strip, theta } = self;
+        strip.iter().map(|&j| matrix.column(j as usize).dot(theta)).collect()
+    }
+}
+
 impl Correlations {
     /// At a first dual point: all products and norms.
     pub(super) fn new<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], par: Par) -> Self {
         let d = problem.matrix.columns();
         let strips = par.map((0..d).step_by(STRIP).collect(), |first| {
-            (first..(first + STRIP).min(d))
-                .map(|j| {
-                    let column = problem.matrix.column(j);
-                    (column.dot(theta), column.norm2::<f64>().sqrt())
-                })
-                .collect::<Vec<_>>()
+            vectorized(FirstStrip { matrix: problem.matrix, strip: first..(first + STRIP).min(d), theta })
         });
         let (value, norm) = strips.into_iter().flatten().unzip();
         Self {
@@ -78,7 +111,7 @@ impl Correlations {
         wanted
             .extend(self.alive.iter().filter(|&&j| self.may_matter(problem.penalty(j as usize), j as usize)));
         let strips = par.map(wanted.chunks(STRIP).collect(), |strip| {
-            strip.iter().map(|&j| problem.matrix.column(j as usize).dot(theta)).collect::<Vec<_>>()
+            vectorized(LaterStrip { matrix: problem.matrix, strip, theta })
         });
         let mut entries = 0;
         for (&j, c) in wanted.iter().zip(strips.into_iter().flatten()) {

@@ -10,7 +10,7 @@
 //! ARCHITECTURE.md for the comparison.
 
 use super::quadratic::Quadratic;
-use crate::par::vectorized;
+use crate::par::{Kernel, vectorized};
 use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::penalty::Penalty;
 
@@ -120,9 +120,25 @@ fn sweep<Q: Quadratic>(
     at: &[u32],
     effort: &mut Effort,
 ) -> Sweep {
-    let mut entries = 0;
-    let found = vectorized(|| {
-        let mut found = Sweep { decrease: 0.0, violation: 0.0 };
+    let (found, entries) = vectorized(SweepAt { q, x, penalties, at });
+    effort.updates += at.len() as u64;
+    effort.entries += entries;
+    found
+}
+
+struct SweepAt<'a, Q> {
+    q: &'a mut Q,
+    x: &'a mut [f64],
+    penalties: &'a [Penalty<f64>],
+    at: &'a [u32],
+}
+
+impl<Q: Quadratic> Kernel for SweepAt<'_, Q> {
+    type Output = (Sweep, u64);
+    #[inline(always)]
+    fn run(self) -> (Sweep, u64) {
+        let Self { q, x, penalties, at } = self;
+        let (mut found, mut entries) = (Sweep { decrease: 0.0, violation: 0.0 }, 0);
         for &p in at {
             let p = p as usize;
             let (slope, curvature, penalty) = (q.slope(p), q.curvature(p), &penalties[p]);
@@ -138,11 +154,23 @@ fn sweep<Q: Quadratic>(
                 entries += q.cost(p);
             }
         }
-        found
-    });
-    effort.updates += at.len() as u64;
-    effort.entries += entries;
-    found
+        (found, entries)
+    }
+}
+
+struct SlopesAt<'a, Q> {
+    q: &'a Q,
+    at: &'a [u32],
+    out: &'a mut Vec<f64>,
+}
+
+impl<Q: Quadratic> Kernel for SlopesAt<'_, Q> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { q, at, out } = self;
+        out.extend(at.iter().map(|&p| q.slope(p as usize)));
+    }
 }
 
 /// Conjugate gradients on the weights that are not zero, with the penalty's slope at their present signs. Where a sign would change, the step is
@@ -190,7 +218,7 @@ fn conjugate_gradients<Q: Quadratic>(
     {
         let (q, at) = (&*q, &*support);
         start.clear();
-        vectorized(|| start.extend(at.iter().map(|&p| q.slope(p as usize))));
+        vectorized(SlopesAt { q, at: &at[..], out: &mut *start });
         gradient.clear();
         gradient.extend(support.iter().zip(&*start).map(|(&p, g)| {
             let (x, penalty) = (x[p as usize], &penalties[p as usize]);

@@ -1,7 +1,7 @@
 //! `H = A_Wᵀ diag(w) A_W` of a working set, when forming it is cheaper than the passes that it saves.
 
 use super::quadratic::Gram;
-use crate::par::vectorized;
+use crate::par::{Kernel, vectorized};
 use gibbsite_core::column::Column;
 use gibbsite_core::math::Real;
 
@@ -42,6 +42,32 @@ fn all_whole<V>(columns: &[Column<'_, V>]) -> bool {
     columns.iter().all(|c| matches!(c, Column::Dense(_)))
 }
 
+/// The lower triangle of `H`.
+struct Products<'a, V> {
+    columns: &'a [Column<'a, V>],
+    weight: Option<&'a [f64]>,
+    table: &'a mut [f64],
+    scaled: &'a mut [f64],
+}
+
+impl<V: Real> Kernel for Products<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { columns, weight, table, scaled } = self;
+        for (p, row) in table.chunks_exact_mut(columns.len().max(1)).enumerate() {
+            scaled.fill(0.0);
+            columns[p].add_to(1.0, scaled);
+            if let Some(weight) = weight {
+                scaled.iter_mut().zip(weight).for_each(|(s, w)| *s *= w);
+            }
+            for (out, other) in row.iter_mut().zip(&columns[..=p]) {
+                *out = other.dot(scaled);
+            }
+        }
+    }
+}
+
 impl GramTable {
     /// Forms `H` of columns that are all stored whole, without listing rows.
     fn form_whole<V: Real>(&mut self, columns: &[Column<'_, V>], weight: Option<&[f64]>) -> u64 {
@@ -49,21 +75,15 @@ impl GramTable {
         self.size = k;
         self.table.clear();
         self.table.resize(k * k, 0.0);
-        let mut scaled = vec![0.0; columns.first().map_or(0, Column::len)];
-        vectorized(|| {
-            for (p, column) in columns.iter().enumerate() {
-                scaled.fill(0.0);
-                column.add_to(1.0, &mut scaled);
-                if let Some(weight) = weight {
-                    scaled.iter_mut().zip(weight).for_each(|(s, w)| *s *= w);
-                }
-                for (q, other) in columns[..=p].iter().enumerate() {
-                    self.table[p * k + q] = other.dot(&scaled);
-                }
-            }
+        let rows = columns.first().map_or(0, Column::len);
+        vectorized(Products {
+            columns,
+            weight,
+            table: &mut self.table[..],
+            scaled: &mut vec![0.0; rows][..],
         });
         self.mirror();
-        (k * (k + 1) / 2 * scaled.len()) as u64
+        (k * (k + 1) / 2 * rows) as u64
     }
 
     fn mirror(&mut self) {

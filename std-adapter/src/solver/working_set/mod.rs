@@ -247,7 +247,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
     {
         let (problem, c, x) = (&self.problem, &self.correlations, &self.weights.x);
         let mut promising: Vec<(f64, u32)> = Vec::new();
-        let mut set: Vec<u32> = Vec::with_capacity(2 * nonzeros + FEWEST);
+        let mut set: Vec<u32> = Vec::with_capacity(2 * nonzeros + FEWEST.1);
         for &j in &c.fresh {
             let at = j as usize;
             let penalty = problem.penalty(at);
@@ -268,7 +268,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
                     .filter(|&j| x[j as usize] != 0.0 || problem.penalty(j as usize).l1 == 0.0),
             );
         }
-        let most = FEWEST.max(nonzeros);
+        let most = (x.len() / 4).clamp(FEWEST.0, FEWEST.1).max(nonzeros);
         let complete = promising.len() <= most;
         if promising.len() > most {
             promising.select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -307,5 +307,5 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
     }
 }
 
-/// Least number of columns that are added to a working set.
-const FEWEST: usize = 64;
+/// Least number of columns that are added to a working set: a quarter of all, within these limits.
+const FEWEST: (usize, usize) = (16, 64);

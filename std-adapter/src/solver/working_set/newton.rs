@@ -4,7 +4,8 @@ use super::descent::{Effort, Limits, descend};
 use super::gram;
 use super::quadratic::Residual;
 use super::{Block, WorkingSet};
-use crate::par::vectorized;
+use crate::par::{Kernel, vectorized};
+use gibbsite_core::column::Column;
 use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
@@ -48,7 +49,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             }
         }
         spent.entries += self.gram.form(columns, u.len(), weight) + *entries;
-        let slopes: Vec<f64> = vectorized(|| columns.iter().map(|c| -c.dot(&u)).collect());
+        let slopes: Vec<f64> = vectorized(SlopesOf { columns: &columns[..], u: &u[..] });
         let mut q = self.gram.quadratic(slopes);
         let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
         Effort {
@@ -73,7 +74,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let weight: Vec<f64> =
                 u.iter().map(|&u| problem.loss.curvature_at_residual(u).max(1e-7 * L::SMOOTHNESS)).collect();
             let columns = block.columns.clone();
-            let slopes: Vec<f64> = vectorized(|| columns.iter().map(|c| -c.dot(&u)).collect());
+            let slopes: Vec<f64> = vectorized(SlopesOf { columns: &columns[..], u: &u[..] });
             total.entries += block.entries;
             let estimate = block.gap_estimate(&slopes);
             if round > 0 && estimate <= limits.gap {
@@ -81,7 +82,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             }
             let before = block.x.clone();
             let inner = Limits { gap: (0.1 * estimate).max(0.3 * limits.gap), ..limits };
-            let curvature = || vectorized(|| columns.iter().map(|c| c.weighted_norm2(&weight)).collect());
+            let curvature = || vectorized(CurvaturesOf { columns: &columns[..], weight: &weight[..] });
             let effort = self.quadratic(block, u.clone(), Some(&weight), curvature, inner);
             total.updates += effort.updates;
             total.entries += effort.entries;
@@ -125,6 +126,34 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             total.decrease += decrease;
         }
         total
+    }
+}
+
+struct SlopesOf<'a, V> {
+    columns: &'a [Column<'a, V>],
+    u: &'a [f64],
+}
+
+impl<V: Real> Kernel for SlopesOf<'_, V> {
+    type Output = Vec<f64>;
+    #[inline(always)]
+    fn run(self) -> Vec<f64> {
+        let Self { columns, u } = self;
+        columns.iter().map(|c| -c.dot(u)).collect()
+    }
+}
+
+struct CurvaturesOf<'a, V> {
+    columns: &'a [Column<'a, V>],
+    weight: &'a [f64],
+}
+
+impl<V: Real> Kernel for CurvaturesOf<'_, V> {
+    type Output = Vec<f64>;
+    #[inline(always)]
+    fn run(self) -> Vec<f64> {
+        let Self { columns, weight } = self;
+        columns.iter().map(|c| c.weighted_norm2(weight)).collect()
     }
 }
 

@@ -4,8 +4,9 @@
 //! `ρ = u - w∘(A_W Δ)` is kept and each slope is a pass over a column ([`Residual`]), or `H` is formed once and each
 //! slope is there for the asking ([`Gram`]). Which is cheaper depends on how many working columns share a row.
 
-use crate::par::vectorized;
+use crate::par::{Kernel, vectorized};
 use gibbsite_core::column::Column;
+use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::math::Real;
 
 /// A quadratic in the weights of a working set. Positions count within the set.
@@ -42,28 +43,78 @@ pub(super) struct Residual<'a, V> {
 
 impl<V: Real> Residual<'_, V> {
     fn spread(&mut self, at: &[u32], d: &[f64]) -> f64 {
-        let (columns, moved) = (self.columns, &mut *self.moved);
-        let weight = self.weight;
-        vectorized(|| {
-            moved.fill(0.0);
-            for (&p, &d) in at.iter().zip(d) {
-                if d != 0.0 {
-                    columns[p as usize].add_to(d, moved);
+        vectorized(Spread { columns: self.columns, weight: self.weight, moved: &mut *self.moved, at, d })
+    }
+}
+
+/// `moved = w∘(A d)`; returns `dᵀAᵀ(w∘(A d))`.
+struct Spread<'a, V> {
+    columns: &'a [Column<'a, V>],
+    weight: Option<&'a [f64]>,
+    moved: &'a mut [f64],
+    at: &'a [u32],
+    d: &'a [f64],
+}
+
+impl<V: Real> Kernel for Spread<'_, V> {
+    type Output = f64;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { columns, weight, moved, at, d } = self;
+        moved.fill(0.0);
+        for (&p, &d) in at.iter().zip(d) {
+            if d != 0.0 {
+                columns[p as usize].add_to(d, moved);
+            }
+        }
+        let Some(weight) = weight else { return sum_pairs(moved, moved, |a, b| a * b) };
+        let square = sum_pairs(moved, weight, |v, w| v * v * w);
+        moved.iter_mut().zip(weight).for_each(|(v, w)| *v *= w);
+        square
+    }
+}
+
+struct Gather<'a, V> {
+    columns: &'a [Column<'a, V>],
+    moved: &'a [f64],
+    at: &'a [u32],
+    out: &'a mut [f64],
+}
+
+impl<V: Real> Kernel for Gather<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { columns, moved, at, out } = self;
+        for (out, &p) in out.iter_mut().zip(at) {
+            *out = columns[p as usize].dot(moved);
+        }
+    }
+}
+
+/// `moved = H d`.
+struct Combine<'a> {
+    table: &'a [f64],
+    moved: &'a mut [f64],
+    at: &'a [u32],
+    d: &'a [f64],
+}
+
+impl Kernel for Combine<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { table, moved, at, d } = self;
+        let k = moved.len();
+        moved.fill(0.0);
+        for (&p, &d) in at.iter().zip(d) {
+            if d != 0.0 {
+                let row = &table[p as usize * k..(p as usize + 1) * k];
+                for (m, &h) in moved.iter_mut().zip(row) {
+                    *m += d * h;
                 }
             }
-            match weight {
-                None => moved.iter().map(|v| v * v).sum(),
-                Some(weight) => {
-                    let mut sum = 0.0;
-                    for (v, &w) in moved.iter_mut().zip(weight) {
-                        let plain = *v;
-                        *v *= w;
-                        sum += *v * plain;
-                    }
-                    sum
-                }
-            }
-        })
+        }
     }
 }
 
@@ -98,12 +149,7 @@ impl<V: Real> Quadratic for Residual<'_, V> {
 
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {
         let square = self.spread(at, d);
-        let (columns, moved) = (self.columns, &*self.moved);
-        vectorized(|| {
-            for (out, &p) in out.iter_mut().zip(at) {
-                *out = columns[p as usize].dot(moved);
-            }
-        });
+        vectorized(Gather { columns: self.columns, moved: &*self.moved, at, out });
         square
     }
 
@@ -136,14 +182,6 @@ pub(super) struct Gram<'a> {
     pub(super) moved: &'a mut [f64],
 }
 
-impl Gram<'_> {
-    #[inline(always)]
-    fn row(&self, p: usize) -> &[f64] {
-        let k = self.slopes.len();
-        &self.table[p * k..(p + 1) * k]
-    }
-}
-
 impl Quadratic for Gram<'_> {
     #[inline(always)]
     fn slope(&self, p: usize) -> f64 {
@@ -172,20 +210,8 @@ impl Quadratic for Gram<'_> {
     }
 
     fn propose(&mut self, at: &[u32], d: &[f64]) -> f64 {
-        let moved = std::mem::take(&mut self.moved);
-        vectorized(|| {
-            moved.fill(0.0);
-            for (&p, &d) in at.iter().zip(d) {
-                if d != 0.0 {
-                    for (m, &h) in moved.iter_mut().zip(self.row(p as usize)) {
-                        *m += d * h;
-                    }
-                }
-            }
-        });
-        let square = at.iter().zip(d).map(|(&p, &d)| d * moved[p as usize]).sum();
-        self.moved = moved;
-        square
+        vectorized(Combine { table: self.table, moved: &mut *self.moved, at, d });
+        at.iter().zip(d).map(|(&p, &d)| d * self.moved[p as usize]).sum()
     }
 
     fn accept(&mut self) {
