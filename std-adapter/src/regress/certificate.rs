@@ -47,7 +47,7 @@ pub fn certify<L: Loss, V: Real>(problem: &Problem<'_, L, V>, x: &[f64], z: &[f6
         .enumerate()
         .map(|(j, (&c, &x))| problem.penalty(j).violation(x, -c))
         .fold(if problem.intercept { u.iter().sum::<f64>().abs() } else { 0.0 }, f64::max);
-    let free = problem.free_columns();
+    let free = problem.free_columns(x);
     let dual = if problem.intercept || !free.is_empty() {
         let theta = orthogonal(problem, u, &free);
         let mut c = correlations(problem, &theta, par);
@@ -68,7 +68,7 @@ pub fn correlations<L: Loss, V: Real>(problem: &Problem<'_, L, V>, u: &[f64], pa
 pub fn dual_value<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], c: &[f64]) -> f64 {
     let limit =
         c.iter().enumerate().fold(f64::INFINITY, |limit, (j, &c)| limit.min(reach(&problem.penalty(j), c)));
-    let scaled = scaled_dual(problem, theta, limit);
+    let (_, scaled) = scaled_dual(problem, theta, limit);
     if problem.l2 == 0.0 || limit >= 1.0 {
         return scaled;
     }
@@ -77,8 +77,8 @@ pub fn dual_value<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], 
     scaled.max(whole - price)
 }
 
-/// `Σ_i -L*(-sθ_i)` at the best `s` up to `limit` for the squared loss, at `min(1, limit)` otherwise.
-pub fn scaled_dual<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], limit: f64) -> f64 {
+/// The scale `s` and `Σ_i -L*(-sθ_i)` there: the best up to `limit` for the squared loss, `min(1, limit)` otherwise.
+pub fn scaled_dual<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], limit: f64) -> (f64, f64) {
     let scale = if L::QUADRATIC {
         let (along, norm2) =
             theta.iter().zip(problem.target).fold((0.0, 0.0), |(a, n), (&t, &y)| (a + t * y, n + t * t));
@@ -86,7 +86,7 @@ pub fn scaled_dual<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64],
     } else {
         limit.min(1.0)
     };
-    vectorized(TotalDual { loss: problem.loss, scale, theta, y: problem.target })
+    (scale, vectorized(TotalDual { loss: problem.loss, scale, theta, y: problem.target }))
 }
 
 struct TotalDual<'a, L> {
@@ -113,8 +113,9 @@ pub fn reach(penalty: &Penalty<f64>, c: f64) -> f64 {
 
 /// The point nearest to `θ` that is orthogonal to everything without penalty: the columns `free`, and 1 if there is an intercept.
 ///
-/// With an intercept alone and the logistic loss, the heavier class is scaled down instead, which stays in the domain. Otherwise
-/// conjugate gradients on the normal equations, to rounding.
+/// Nearest in the metric `Σ θ_i²/w_i` of the loss's curvature `w`. With an intercept alone and the logistic loss, the heavier class is scaled down instead, which stays in the domain. Otherwise
+/// conjugate gradients on the normal equations, to rounding. If they do not get there, 0, which is orthogonal to everything: a point that is
+/// not would give a bound that is none.
 pub(crate) fn orthogonal<L: Loss, V: Real>(
     problem: &Problem<'_, L, V>,
     mut theta: Vec<f64>,
@@ -134,31 +135,47 @@ pub(crate) fn orthogonal<L: Loss, V: Real>(
         return theta;
     }
     let (ones, rows) = (usize::from(problem.intercept), theta.len());
+    // Columns of unit length: fewer iterations, and orthogonal to small columns as well as to large ones.
+    let unit = |norm2: f64| if norm2 > 0.0 { 1.0 / norm2.sqrt() } else { 0.0 };
+    // In the metric of the loss's curvature: a saturated sample hardly moves, so the point stays in the domain.
+    let weight: Vec<f64> = theta.iter().map(|&t| problem.loss.curvature_at_residual(t)).collect();
+    let scale: Vec<f64> =
+        free.iter().map(|&j| unit(problem.matrix.column(j).weighted_norm2(&weight))).collect();
+    let one = unit(weight.iter().sum());
     let transposed = |u: &[f64]| -> Vec<f64> {
-        let mut out: Vec<f64> = free.iter().map(|&j| problem.matrix.column(j).dot(u)).collect();
-        out.extend((0..ones).map(|_| u.iter().sum::<f64>()));
+        let mut out: Vec<f64> =
+            free.iter().zip(&scale).map(|(&j, s)| s * problem.matrix.column(j).dot(u)).collect();
+        out.extend((0..ones).map(|_| one * u.iter().sum::<f64>()));
         out
     };
     let forward = |v: &[f64]| -> Vec<f64> {
-        let mut out = vec![if ones == 1 { v[free.len()] } else { 0.0 }; rows];
-        free.iter().zip(v).for_each(|(&j, &v)| problem.matrix.column(j).add_to(v, &mut out));
+        let mut out = vec![if ones == 1 { one * v[free.len()] } else { 0.0 }; rows];
+        let columns = free.iter().zip(&scale).zip(v);
+        columns.for_each(|((&j, s), v)| problem.matrix.column(j).add_to(s * v, &mut out));
         out
     };
     let square = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
     let mut gradient = transposed(&theta);
     let mut direction = gradient.clone();
-    let (mut now, first) = (square(&gradient), square(&gradient));
+    let mut now = square(&gradient);
+    // What rounding alone makes of products with an orthogonal point; below it directions are noise, and steps along them may be of any size.
+    let rounding = f64::EPSILON * f64::EPSILON * gradient.len() as f64 * square(&theta);
     for _ in 0..10 * gradient.len().max(10) {
-        if now <= 1e-30 * first {
+        if now <= rounding {
             break;
         }
         let moved = forward(&direction);
-        let step = now / square(&moved).max(f64::MIN_POSITIVE);
-        theta.iter_mut().zip(&moved).for_each(|(t, m)| *t -= step * m);
+        let bend: f64 = moved.iter().zip(&weight).map(|(m, w)| w * m * m).sum();
+        let step = now / bend.max(f64::MIN_POSITIVE);
+        theta.iter_mut().zip(moved.iter().zip(&weight)).for_each(|(t, (m, w))| *t -= step * w * m);
         gradient = transposed(&theta);
         let next = square(&gradient);
         direction.iter_mut().zip(&gradient).for_each(|(d, g)| *d = g + next / now * *d);
         now = next;
+    }
+    if now.is_nan() || now > 1e8 * rounding {
+        theta.fill(0.0);
+        return theta;
     }
     if !L::QUADRATIC {
         // Saturated samples lie on the border of the domain, and rounding may have pushed them over it.

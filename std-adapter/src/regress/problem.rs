@@ -71,11 +71,13 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
         }
     }
 
-    /// Columns without any penalty; the dual point must be orthogonal to them.
-    pub fn free_columns(&self) -> Vec<usize> {
+    /// Columns without any penalty that the dual point must be orthogonal to; where weights must not be negative, only those that are not 0 at `x`,
+    /// since `a_jᵀθ ≤ 0` suffices for the others.
+    pub fn free_columns(&self, x: &[f64]) -> Vec<usize> {
         let free = |&j: &usize| {
             let penalty = self.penalty(j);
-            penalty.l1 == 0.0 && penalty.l2 == 0.0 && !self.matrix.column(j).is_empty()
+            let held = self.positive && x[j] == 0.0;
+            penalty.l1 == 0.0 && penalty.l2 == 0.0 && !held && !self.matrix.column(j).is_empty()
         };
         if self.l1_weights.is_none() && self.lambda > 0.0 {
             return Vec::new();

@@ -76,12 +76,19 @@ pub(super) fn descend<Q: Quadratic>(
     let mut effort = Effort::default();
     let all: Vec<u32> = (0..x.len() as u32).collect();
     let (mut sweeps, mut patience) = (0, PATIENCE);
+    // Best violation of a full sweep, and sweeps since it was found: rounding ends all progress some time.
+    let mut best = (f64::INFINITY, 0);
     loop {
         let full = sweep(q, x, penalties, &all, &mut effort);
         effort.decrease += full.decrease;
         sweeps += 1;
+        best = if full.violation < 0.7 * best.0 { (full.violation, 0) } else { (best.0, best.1 + 1) };
         let size: f64 = x.iter().map(|x| x.abs()).sum();
-        if full.violation * size <= limits.gap || full.decrease <= 0.0 || sweeps >= limits.sweeps {
+        if full.violation * size <= limits.gap
+            || full.violation == 0.0
+            || sweeps >= limits.sweeps
+            || best.1 > 20
+        {
             return effort;
         }
         if effort.entries > limits.entries {

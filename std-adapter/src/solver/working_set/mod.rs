@@ -18,6 +18,7 @@ mod correlation;
 mod descent;
 mod gram;
 mod newton;
+mod predict;
 mod quadratic;
 
 use super::monitor::{Monitor, Point, Stop};
@@ -32,6 +33,8 @@ use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
 use gibbsite_core::penalty::Penalty;
 use gram::GramTable;
+use predict::Past;
+use quadratic::PARTS;
 
 /// How to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,11 +62,13 @@ pub struct WorkingSet<'a, L, V> {
     scratch: Scratch,
     gram: GramTable,
     moved: Vec<f64>,
+    parts: [Vec<f64>; PARTS],
+    past: Option<Past>,
 }
 
 /// The working columns of one outer iteration.
 struct Block<'a, V> {
-    /// Column numbers; the intercept, if there is one, comes after the last.
+    /// Column numbers; the intercept, if there is one, comes before the first.
     set: Vec<u32>,
     columns: Vec<Column<'a, V>>,
     penalties: Vec<Penalty<f64>>,
@@ -98,6 +103,8 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             ones,
             scratch: Scratch::default(),
             gram: GramTable::default(),
+            parts: Default::default(),
+            past: None,
         }
     }
 
@@ -108,6 +115,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
 
     /// Solves for `lambda`, from where the last call ended.
     pub fn solve(&mut self, lambda: f64, params: &WorkingSetParams, monitor: &mut Monitor<'_>) -> Solution {
+        self.predict(lambda);
         let ones = std::mem::take(&mut self.ones);
         let solution = self.run(lambda, params, monitor, &ones);
         self.ones = ones;
@@ -125,7 +133,6 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         self.correlations.revive();
         let problem = self.problem;
         let columns = problem.matrix.columns();
-        let free = problem.free_columns();
         let mut info = Info {
             iterations: 0,
             epochs: 0.0,
@@ -137,15 +144,16 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         };
         let mut dual = f64::NEG_INFINITY;
         let mut forcing = 0.1;
-        let mut stalled = 0;
+        let (mut stalled, mut best_gap) = (0, f64::INFINITY);
         loop {
             let mut theta = problem.residual(&self.z);
+            let free = problem.free_columns(&self.weights.x);
             if problem.intercept || !free.is_empty() {
                 theta = orthogonal(&problem, theta, &free);
             }
             info.entries += self.correlations.update(&problem, &theta, self.par);
             let objective = problem.objective(&self.weights.x, &self.z);
-            let (limit, here) = self.dual(&theta, &free);
+            let (scale, here) = self.dual(&theta, &free);
             dual = dual.max(here);
             let certificate = Certificate {
                 objective,
@@ -176,7 +184,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
                 Some(Stop::Tolerance)
             } else if !going {
                 Some(Stop::Interrupted)
-            } else if stalled >= 3 {
+            } else if stalled >= 6 {
                 Some(Stop::Precision)
             } else if info.epochs >= params.max_epochs as f64 {
                 Some(Stop::Iterations)
@@ -189,9 +197,10 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             }
             if problem.l2 == 0.0 && here > f64::NEG_INFINITY {
                 let radius = (2.0 * L::SMOOTHNESS * (objective - here).max(0.0)).sqrt();
-                self.correlations.screen(&problem, limit, radius);
+                self.correlations.screen(&problem, scale, radius);
             }
-            let mut block = self.choose(nonzeros, ones);
+            let set = self.choose(nonzeros);
+            let mut block = self.block(set, ones);
             // A set that is known to be too small is not worth solving, unless not solving it leads nowhere.
             let whole = block.complete || forcing < 0.1;
             let limits = Limits {
@@ -200,7 +209,6 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
                 entries: u64::MAX,
                 steps: if whole { 50 } else { 1 },
             };
-            self.gram.forget();
             let effort = if L::QUADRATIC {
                 self.least_squares(&mut block, limits)
             } else {
@@ -210,28 +218,30 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             info.iterations += 1;
             info.updates += effort.updates;
             info.entries += effort.entries;
-            if effort.decrease <= 1e-14 * objective.abs() {
-                stalled += 1;
+            // By the gap: it still shrinks where the objective has nothing left to lose but rounding.
+            stalled = if gap < 0.9 * best_gap || effort.decrease > 1e-12 * objective.abs() {
+                0
             } else {
-                stalled = 0;
-            }
+                stalled + 1
+            };
+            best_gap = gap.min(best_gap);
             // Hardly better, and yet far from optimal: the set was not solved precisely enough to tell what is missing from it.
             forcing = if effort.decrease < 0.03 * gap { (forcing * 0.1).max(1e-6) } else { 0.1 };
         }
     }
 
-    /// How far `θ` may be stretched, and the dual objective there.
+    /// How far `θ` is stretched, and the dual objective there.
     fn dual(&self, theta: &[f64], free: &[usize]) -> (f64, f64) {
         let (problem, c) = (&self.problem, &self.correlations);
         let fresh = || c.fresh.iter().map(|&j| j as usize).filter(|j| free.binary_search(j).is_err());
         let limit = fresh().fold(1.0f64, |limit, j| limit.min(reach(&problem.penalty(j), c.value[j])));
-        let scaled = scaled_dual(problem, theta, limit);
+        let (scale, scaled) = scaled_dual(problem, theta, limit);
         if problem.l2 == 0.0 || limit >= 1.0 {
-            return (limit, scaled);
+            return (scale, scaled);
         }
         let price: f64 = fresh().map(|j| problem.penalty(j).conjugate(c.value[j])).sum();
         let whole: f64 = theta.iter().zip(problem.target).map(|(&t, &y)| problem.loss.dual(t, y)).sum();
-        (limit, scaled.max(whole - price))
+        (scale, scaled.max(whole - price))
     }
 
     fn violation(&self) -> f64 {
@@ -241,10 +251,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
     }
 
     /// The working set: what is not zero or free, and the most promising others.
-    fn choose<'b>(&self, nonzeros: usize, ones: &'b [V]) -> Block<'b, V>
-    where
-        'a: 'b,
-    {
+    fn choose(&self, nonzeros: usize) -> (Vec<u32>, bool) {
         let (problem, c, x) = (&self.problem, &self.correlations, &self.weights.x);
         let mut promising: Vec<(f64, u32)> = Vec::new();
         let mut set: Vec<u32> = Vec::with_capacity(2 * nonzeros + FEWEST.1);
@@ -276,12 +283,41 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         }
         set.extend(promising.iter().map(|p| p.1));
         set.sort_unstable();
+        (set, complete)
+    }
+
+    /// The columns of a set. Where products of columns are kept, the set is widened to those that they are about, and its order is theirs.
+    fn block<'b>(&mut self, (mut set, complete): (Vec<u32>, bool), ones: &'b [V]) -> Block<'b, V>
+    where
+        'a: 'b,
+    {
+        let (problem, c, x) = (&self.problem, &self.correlations, &self.weights.x);
+        let entries_of =
+            |set: &[u32]| set.iter().map(|&j| problem.matrix.column(j as usize).len() as u64).sum::<u64>();
+        let gram = &mut self.gram;
+        if !gram.members.is_empty() {
+            let mut known = gram.members.clone();
+            known.sort_unstable();
+            set.retain(|j| known.binary_search(j).is_err());
+            let all: Vec<u32> = gram.members.iter().chain(&set).copied().collect();
+            if gram::fits(all.len() + 1, entries_of(&all)) {
+                set = all;
+            } else {
+                // Too many by now: begin again with those that matter.
+                set.extend(known.iter().filter(|&&j| x[j as usize] != 0.0));
+                set.sort_unstable();
+                gram.forget();
+            }
+        } else {
+            gram.forget();
+        }
+        let column = |&j: &u32| problem.matrix.column(j as usize);
         let mut block = Block {
-            columns: set.iter().map(|&j| problem.matrix.column(j as usize)).collect(),
-            penalties: set.iter().map(|&j| problem.penalty(j as usize)).collect(),
-            x: set.iter().map(|&j| x[j as usize]).collect(),
-            norm2: set.iter().map(|&j| c.norm[j as usize] * c.norm[j as usize]).collect(),
-            set,
+            set: Vec::new(),
+            columns: vec![],
+            penalties: vec![],
+            x: vec![],
+            norm2: vec![],
             entries: 0,
             complete,
         };
@@ -291,18 +327,25 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             block.x.push(self.weights.intercept);
             block.norm2.push(problem.matrix.rows() as f64);
         }
+        block.columns.extend(set.iter().map(column));
+        block.penalties.extend(set.iter().map(|&j| problem.penalty(j as usize)));
+        block.x.extend(set.iter().map(|&j| x[j as usize]));
+        block.norm2.extend(set.iter().map(|&j| c.norm[j as usize] * c.norm[j as usize]));
         block.entries = block.columns.iter().map(|c| c.len() as u64).sum();
+        block.set = set;
         block
     }
 
     fn store(&mut self, block: &Block<'_, V>) {
-        for (&j, &x) in block.set.iter().zip(&block.x) {
-            self.weights.x[j as usize] = x;
-        }
+        let mut x = block.x.as_slice();
         if self.problem.intercept
-            && let Some(&b) = block.x.last()
+            && let [b, others @ ..] = x
         {
-            self.weights.intercept = b;
+            self.weights.intercept = *b;
+            x = others;
+        }
+        for (&j, &x) in block.set.iter().zip(x) {
+            self.weights.x[j as usize] = x;
         }
     }
 }

@@ -35,20 +35,24 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         curvature: impl FnOnce() -> Vec<f64>,
         limits: Limits,
     ) -> Effort {
-        let Block { columns, penalties, x, entries, .. } = block;
-        let price = gram::price(columns, u.len());
+        let Block { set, columns, penalties, x, entries, .. } = block;
+        let price = self.gram.price(columns, u.len(), weight.is_none());
         let mut spent = Effort::default();
         if price.is_none_or(|price| price > gram::AT_ONCE * *entries) {
             let limits = Limits { entries: price.unwrap_or(u64::MAX), ..limits };
             let curvature = curvature();
             let (moved, rho) = (&mut self.moved, &mut u);
-            let mut q = Residual { columns, weight, curvature: &curvature, rho, moved };
+            let (par, parts) = (self.par, &mut self.parts);
+            let mut q = Residual { columns, weight, curvature: &curvature, rho, moved, par, parts };
             spent = descend(&mut q, x, penalties, limits, &mut self.scratch);
             if !spent.unfinished {
                 return spent;
             }
         }
         spent.entries += self.gram.form(columns, u.len(), weight) + *entries;
+        if weight.is_none() {
+            self.gram.members.clone_from(set);
+        }
         let slopes: Vec<f64> = vectorized(SlopesOf { columns: &columns[..], u: &u[..] });
         let mut q = self.gram.quadratic(slopes);
         let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
@@ -96,7 +100,9 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             }
             let old_cost = block.cost(&before);
             let predicted = -sum_pairs(&self.moved, &u, |m, u| m * u) + block.cost(&block.x) - old_cost;
-            let (mut length, mut decrease) = (1.0, 0.0);
+            // The gap shrinks with the violation, the objective with its square: the last steps cannot be seen in it.
+            let rounding = 1e-14 * (loss + old_cost);
+            let (mut length, mut decrease) = (1.0, None);
             for _ in 0..30 {
                 for ((t, z), m) in trial.iter_mut().zip(&self.z).zip(&self.moved) {
                     *t = z + length * m;
@@ -111,19 +117,20 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
                 }
                 let there = problem.loss_at(&trial);
                 let change = there - loss + block.cost(&block.x) - old_cost;
-                if change <= 0.01 * length * predicted {
+                if change <= 0.01 * length * predicted + rounding {
                     std::mem::swap(&mut self.z, &mut trial);
                     loss = there;
-                    decrease = -change;
+                    decrease = Some(-change);
                     break;
                 }
                 length *= 0.5;
             }
-            if decrease <= 0.0 {
+            // `x` goes back only if `z` has not moved.
+            let Some(decrease) = decrease else {
                 block.x = before;
                 break;
-            }
-            total.decrease += decrease;
+            };
+            total.decrease += decrease.max(0.0);
         }
         total
     }

@@ -4,7 +4,7 @@
 //! `ρ = u - w∘(A_W Δ)` is kept and each slope is a pass over a column ([`Residual`]), or `H` is formed once and each
 //! slope is there for the asking ([`Gram`]). Which is cheaper depends on how many working columns share a row.
 
-use crate::par::{Kernel, vectorized};
+use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::column::Column;
 use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::math::Real;
@@ -39,11 +39,68 @@ pub(super) struct Residual<'a, V> {
     pub(super) rho: &'a mut [f64],
     /// As long as `rho`.
     pub(super) moved: &'a mut [f64],
+    /// Threads for passes over many columns.
+    pub(super) par: Par,
+    /// Where parts of a pass are summed; made as they are needed.
+    pub(super) parts: &'a mut [Vec<f64>; PARTS],
 }
+
+/// Parts that a large pass is cut into, on however many threads: sums are the same on any number.
+pub(super) const PARTS: usize = 4;
+/// Columns that a thread takes at a time.
+const STRIP: usize = 32;
+/// Entries from which on a pass is cut.
+const LARGE: u64 = 100_000;
 
 impl<V: Real> Residual<'_, V> {
     fn spread(&mut self, at: &[u32], d: &[f64]) -> f64 {
-        vectorized(Spread { columns: self.columns, weight: self.weight, moved: &mut *self.moved, at, d })
+        let (columns, weight) = (self.columns, self.weight);
+        let entries: u64 = at.iter().map(|&p| columns[p as usize].len() as u64).sum();
+        if entries < LARGE {
+            return vectorized(Spread { columns, weight, moved: &mut *self.moved, at, d });
+        }
+        // Cut by entries, so that parts take equally long.
+        let mut cuts = Vec::with_capacity(PARTS);
+        let (mut first, mut seen) = (0, 0);
+        for (k, &p) in at.iter().enumerate() {
+            seen += columns[p as usize].len() as u64;
+            if seen * PARTS as u64 >= entries * (cuts.len() as u64 + 1) && cuts.len() + 1 < PARTS {
+                cuts.push(first..k + 1);
+                first = k + 1;
+            }
+        }
+        cuts.push(first..at.len());
+        let rows = self.moved.len();
+        let work: Vec<_> = self.parts.iter_mut().zip(cuts).collect();
+        let used = work.len();
+        self.par.map(work, |(part, cut)| {
+            part.resize(rows, 0.0);
+            vectorized(Spread { columns, weight: None, moved: part, at: &at[cut.clone()], d: &d[cut] })
+        });
+        let (first, others) = self.parts.split_at(1);
+        self.moved.copy_from_slice(&first[0]);
+        for part in &others[..used - 1] {
+            self.moved.iter_mut().zip(part).for_each(|(sum, p)| *sum += p);
+        }
+        vectorized(Weigh { weight, moved: &mut *self.moved })
+    }
+}
+
+/// `moved ∘= w`; returns `Σ moved²w` of before.
+struct Weigh<'a> {
+    weight: Option<&'a [f64]>,
+    moved: &'a mut [f64],
+}
+
+impl Kernel for Weigh<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { weight, moved } = self;
+        let Some(weight) = weight else { return sum_pairs(moved, moved, |a, b| a * b) };
+        let square = sum_pairs(moved, weight, |v, w| v * v * w);
+        moved.iter_mut().zip(weight).for_each(|(v, w)| *v *= w);
+        square
     }
 }
 
@@ -67,10 +124,7 @@ impl<V: Real> Kernel for Spread<'_, V> {
                 columns[p as usize].add_to(d, moved);
             }
         }
-        let Some(weight) = weight else { return sum_pairs(moved, moved, |a, b| a * b) };
-        let square = sum_pairs(moved, weight, |v, w| v * v * w);
-        moved.iter_mut().zip(weight).for_each(|(v, w)| *v *= w);
-        square
+        Weigh { weight, moved }.run()
     }
 }
 
@@ -95,6 +149,7 @@ impl<V: Real> Kernel for Gather<'_, V> {
 /// `moved = H d`.
 struct Combine<'a> {
     table: &'a [f64],
+    stride: usize,
     moved: &'a mut [f64],
     at: &'a [u32],
     d: &'a [f64],
@@ -104,12 +159,11 @@ impl Kernel for Combine<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { table, moved, at, d } = self;
-        let k = moved.len();
+        let Self { table, stride, moved, at, d } = self;
         moved.fill(0.0);
         for (&p, &d) in at.iter().zip(d) {
             if d != 0.0 {
-                let row = &table[p as usize * k..(p as usize + 1) * k];
+                let row = &table[p as usize * stride..(p as usize + 1) * stride];
                 for (m, &h) in moved.iter_mut().zip(row) {
                     *m += d * h;
                 }
@@ -149,7 +203,10 @@ impl<V: Real> Quadratic for Residual<'_, V> {
 
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {
         let square = self.spread(at, d);
-        vectorized(Gather { columns: self.columns, moved: &*self.moved, at, out });
+        let (columns, moved) = (self.columns, &*self.moved);
+        let work: Vec<_> = at.chunks(STRIP).zip(out.chunks_mut(STRIP)).collect();
+        let par = if self.columns.len() >= 4 * STRIP { self.par } else { Par::Seq };
+        par.map(work, |(at, out)| vectorized(Gather { columns, moved, at, out }));
         square
     }
 
@@ -176,6 +233,8 @@ impl<V: Real> Quadratic for Residual<'_, V> {
 pub(super) struct Gram<'a> {
     /// `H`, row by row; symmetric.
     pub(super) table: &'a [f64],
+    /// From one row of it to the next.
+    pub(super) stride: usize,
     /// The gradient at the current point, changed in place.
     pub(super) slopes: &'a mut [f64],
     /// As long as `slopes`.
@@ -190,13 +249,13 @@ impl Quadratic for Gram<'_> {
 
     #[inline(always)]
     fn curvature(&self, p: usize) -> f64 {
-        self.table[p * self.slopes.len() + p]
+        self.table[p * self.stride + p]
     }
 
     #[inline(always)]
     fn shift(&mut self, p: usize, by: f64) {
-        let k = self.slopes.len();
-        for (g, &h) in self.slopes.iter_mut().zip(&self.table[p * k..(p + 1) * k]) {
+        let row = &self.table[p * self.stride..(p + 1) * self.stride];
+        for (g, &h) in self.slopes.iter_mut().zip(row) {
             *g += by * h;
         }
     }
@@ -210,7 +269,7 @@ impl Quadratic for Gram<'_> {
     }
 
     fn propose(&mut self, at: &[u32], d: &[f64]) -> f64 {
-        vectorized(Combine { table: self.table, moved: &mut *self.moved, at, d });
+        vectorized(Combine { table: self.table, stride: self.stride, moved: &mut *self.moved, at, d });
         at.iter().zip(d).map(|(&p, &d)| d * self.moved[p as usize]).sum()
     }
 
