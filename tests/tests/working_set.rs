@@ -73,8 +73,8 @@ impl Plain {
         self.l1[j] == 0.0 && self.l2 == 0.0 && !(self.positive && x[j] == 0.0)
     }
 
-    /// Columns that the dual point must be orthogonal to, made orthonormal by Gram and Schmidt (twice, for rounding).
-    fn unpenalised(&self, x: &[f64]) -> Vec<Vec<f64>> {
+    /// Columns that the dual point must be orthogonal to, made orthonormal under the sample weights `w` by Gram and Schmidt (twice, for rounding).
+    fn unpenalised(&self, x: &[f64], w: &[f64]) -> Vec<Vec<f64>> {
         let free = (0..self.l1.len()).filter(|&j| self.free(j, x));
         let mut columns: Vec<Vec<f64>> = free.map(|j| self.a.iter().map(|row| row[j]).collect()).collect();
         if self.intercept {
@@ -82,12 +82,12 @@ impl Plain {
         }
         let mut basis: Vec<Vec<f64>> = Vec::new();
         for mut c in columns {
-            let before = dot(&c, &c);
+            let before = weighted(w, &c, &c);
             for q in basis.iter().chain(&basis) {
-                let along = dot(q, &c);
+                let along = weighted(w, q, &c);
                 c.iter_mut().zip(q).for_each(|(c, q)| *c -= along * q);
             }
-            let norm = dot(&c, &c).sqrt();
+            let norm = weighted(w, &c, &c).sqrt();
             if norm * norm > 1e-20 * before {
                 basis.push(c.iter().map(|c| c / norm).collect());
             }
@@ -109,10 +109,13 @@ impl Plain {
     /// A lower bound of the optimum from the residual at a point: `Σ -L*(-θ) - Σ penalty*(Aᵀθ)` at a feasible `θ`.
     fn bound(&self, x: &[f64], b: f64) -> f64 {
         let mut theta = self.residual(x, self.best_intercept(x, b));
-        let basis = self.unpenalised(x);
+        // Corrections in proportion to the loss's curvature leave saturated samples where they are: in the domain.
+        let w: Vec<f64> =
+            theta.iter().map(|t| if self.logistic { t.abs() * (1.0 - t.abs()) } else { 1.0 }).collect();
+        let basis = self.unpenalised(x, &w);
         for q in basis.iter().chain(&basis) {
             let along = dot(q, &theta);
-            theta.iter_mut().zip(q).for_each(|(t, q)| *t -= along * q);
+            theta.iter_mut().zip(q.iter().zip(&w)).for_each(|(t, (q, w))| *t -= along * w * q);
         }
         let mut scale = 1.0f64;
         if self.logistic {
@@ -167,6 +170,10 @@ impl Plain {
         }
         most
     }
+}
+
+fn weighted(w: &[f64], a: &[f64], b: &[f64]) -> f64 {
+    w.iter().zip(a).zip(b).map(|((w, a), b)| w * a * b).sum()
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
