@@ -141,6 +141,9 @@ impl<T: Real> Radix<T> {
         let behind = whole.k - part.k;
         if behind == T::zero() || part.is_zero() {
             quotient
+        } else if behind == -T::one() {
+            // Rounding at the border between two exponents: the same number, written with the next one.
+            quotient * self.up
         } else if behind == T::one() {
             quotient * self.down
         } else if behind == T::one() + T::one() {

@@ -182,6 +182,15 @@ fn check<T: Real>(model: &Model, tolerance: f64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A belief of e^256 exactly lies between two exponents of the numbers that messages are made of; rounding once put the part on
+/// one side and the whole on the other, and the marginal of 1 came out as 0.
+#[test]
+fn between_exponents() {
+    let (model, _) = Model::random(6795596585729238365, 800, 0.0);
+    check::<f64>(&model, 1e-10).unwrap();
+    check::<f32>(&model, 1e-4).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
