@@ -1,6 +1,6 @@
 //! Data sets in binary, to be read at the speed of memory: what `--cache FILE` writes and opens.
 //!
-//! Little-endian. A header of [`HEADER`] bytes: magic, version, bits of a scalar, CRC-32 of the header (with zero in its
+//! Little-endian. A header of fixed length: magic, version, bits of a scalar, CRC-32 of the header (with zero in its
 //! place), CRC-32 of everything after it, then eleven 64-bit counts. After it, in this order: the key that says what
 //! was read and how; names; notes; values; target; rows; stored entries of each column; one byte a column for whether it
 //! is stored whole. Lengths are checked against the file's before anything is allocated.

@@ -1,6 +1,6 @@
 //! Sparse regression as a user meets it: Lasso and logistic, with certificates.
 //!
-//! [`fit`] solves for one `λ`, [`path`](path::path) for a falling sequence of them, [`cross_validate`](cv::cross_validate) chooses one.
+//! [`fit()`] solves for one `λ`, [`path`](path::path) for a falling sequence of them, [`cross_validate`](cv::cross_validate) chooses one.
 
 pub mod certificate;
 pub mod cv;
