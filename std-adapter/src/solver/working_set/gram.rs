@@ -114,11 +114,13 @@ impl GramTable {
             let scaled = &mut vec![0.0; rows][..];
             vectorized(Products { from, stride, columns, weight, table, scaled });
             ((k * (k + 1) - from * (from + 1)) / 2 * rows) as u64
+        } else if from > 0 {
+            self.extend(columns, rows, from)
         } else {
             if !self.listed {
                 self.list(columns, rows);
             }
-            self.form_by_rows(from, weight)
+            self.form_by_rows(weight)
         };
         for p in from..k {
             for q in 0..p {
@@ -173,24 +175,45 @@ impl GramTable {
         self.listed = true;
     }
 
-    /// Rows of the lower triangle from `from` on.
-    fn form_by_rows(&mut self, from: usize, weight: Option<&[f64]>) -> u64 {
+    /// The lower triangle, row of the matrix by row.
+    fn form_by_rows(&mut self, weight: Option<&[f64]>) -> u64 {
         let (mut start, mut entries) = (0, 0);
         for (i, &end) in self.ends.iter().enumerate() {
             let w = weight.map_or(1.0, |w| w[i]);
             let (position, value) = (&self.position[start..end], &self.value[start..end]);
-            // Positions ascend within a row: the new ones are last.
-            let first = position.partition_point(|&p| (p as usize) < from);
-            for s in first..position.len() {
-                let p = position[s] as usize;
+            for (s, (&p, &a)) in position.iter().zip(value).enumerate() {
+                let p = p as usize;
                 let row = &mut self.table[p * self.stride..=p * self.stride + p];
-                let a = value[s] * w;
+                let a = a * w;
+                // Positions ascend within a row.
                 for (&q, &b) in position[..=s].iter().zip(&value[..=s]) {
                     row[q as usize] += a * b;
                 }
-                entries += s as u64 + 1;
             }
+            entries += ((end - start) * (end - start + 1) / 2) as u64;
             start = end;
+        }
+        entries
+    }
+
+    /// The rows of the table from `from` on: only the new columns are listed by rows, and one pass over all columns meets them.
+    fn extend<V: Real>(&mut self, columns: &[Column<'_, V>], rows: usize, from: usize) -> u64 {
+        self.list(&columns[from..], rows);
+        let mut products = vec![0.0; columns.len() - from];
+        let mut entries = 0;
+        for (q, column) in columns.iter().enumerate() {
+            products.fill(0.0);
+            for (row, a) in column.iter::<f64>() {
+                let start = if row == 0 { 0 } else { self.ends[row - 1] };
+                let end = self.ends[row];
+                for (&p, &b) in self.position[start..end].iter().zip(&self.value[start..end]) {
+                    products[p as usize] += a * b;
+                }
+                entries += (end - start) as u64 + 1;
+            }
+            for (p, &product) in products.iter().enumerate() {
+                self.table[(from + p) * self.stride + q] = product;
+            }
         }
         entries
     }
