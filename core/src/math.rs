@@ -22,6 +22,8 @@ pub trait Real:
     const NEG_INFINITY: Self;
     /// `+inf`.
     const INFINITY: Self;
+    /// Distance from 1 to the next number.
+    const EPSILON: Self;
     /// Natural logarithms from `-LOG_RANGE` to `LOG_RANGE` survive `exp` as normal numbers.
     const LOG_RANGE: Self;
     /// `e^self`.
@@ -63,6 +65,7 @@ macro_rules! real {
         impl Real for $t {
             const NEG_INFINITY: Self = <$t>::NEG_INFINITY;
             const INFINITY: Self = <$t>::INFINITY;
+            const EPSILON: Self = <$t>::EPSILON;
             const LOG_RANGE: Self = $range;
             #[inline(always)]
             fn exp(self) -> Self {

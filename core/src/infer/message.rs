@@ -403,6 +403,10 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     }
 
     /// Normalises the messages in `fresh` and moves the stored ones and the beliefs towards them.
+    ///
+    /// A change within the rounding of the factor's own inputs counts as none: with log-potentials in the
+    /// thousands a message near 0 is a difference of large numbers, and its last digits can alternate for
+    /// ever.
     fn store(
         &mut self,
         k: FactorId,
@@ -411,6 +415,9 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     ) -> Result<(T, T), InferError> {
         let (rho, one) = (self.rho(k), T::one());
         let (mut residual, mut left) = (T::zero(), T::zero());
+        let width: usize = self.graph.scope(k).iter().map(|&v| self.graph.card(VarId(v))).sum();
+        let heard = self.cavity.iter().take(width).filter(|q| **q != T::NEG_INFINITY);
+        let rounding = heard.fold(one, |top, q| top.larger(q.abs())) * T::from_f64(4.0) * T::EPSILON;
         let (mut fresh, mut inputs) = (&mut *self.fresh, &*self.cavity);
         for e in self.graph.edge_range(k) {
             let v = edge_variable(&self.graph, e)?;
@@ -440,7 +447,8 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
                     (*m, *h, *l) = (T::NEG_INFINITY, T::NEG_INFINITY, T::zero());
                     continue;
                 }
-                let change = (target - *m).abs() / target.abs().larger(one);
+                let by = (target - *m).abs();
+                let change = if by <= rounding { T::zero() } else { by / target.abs().larger(one) };
                 moved = moved.larger(change);
                 stays = stays.larger(damping * change);
                 let new = target + damping * (*m - target);
