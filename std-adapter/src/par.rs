@@ -34,6 +34,14 @@ impl Par {
         if n <= 1 { Self::Seq } else { Self::Rayon(n) }
     }
 
+    /// How many threads that is.
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Self::Seq => 1,
+            Self::Rayon(n) => n.max(1),
+        }
+    }
+
     /// Runs `work` inside a pool of this size. If the system refuses to start threads, the calling thread does the work.
     pub fn run<R: Send>(self, work: impl FnOnce(Self) -> R + Send) -> R {
         match self {

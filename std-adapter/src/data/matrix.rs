@@ -298,10 +298,7 @@ fn bands<'a, V>(
     mut whole: &'a mut [V],
     par: Par,
 ) -> Vec<Band<'a, V>> {
-    let threads = match par {
-        Par::Seq => 1,
-        Par::Rayon(n) => n.max(1),
-    };
+    let threads = par.count();
     let share = (value.len() + whole.len()).div_ceil(threads);
     let mut bands = Vec::with_capacity(threads);
     let mut first = 0;

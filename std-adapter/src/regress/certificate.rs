@@ -52,9 +52,9 @@ pub fn certify<L: Loss, V: Real>(problem: &Problem<'_, L, V>, x: &[f64], z: &[f6
         let theta = orthogonal(problem, u, &free);
         let mut c = correlations(problem, &theta, par);
         free.iter().for_each(|&j| c[j] = 0.0);
-        dual_value(problem, &theta, &c)
+        dual_value(problem, &theta, numbered(&c), f64::INFINITY).1
     } else {
-        dual_value(problem, &u, &raw)
+        dual_value(problem, &u, numbered(&raw), f64::INFINITY).1
     };
     Certificate { objective, dual, gap: (objective - dual).max(0.0), violation }
 }
@@ -64,21 +64,30 @@ pub fn correlations<L: Loss, V: Real>(problem: &Problem<'_, L, V>, u: &[f64], pa
     par.map_range(problem.matrix.columns(), |j| problem.matrix.column(j).dot(u))
 }
 
-/// `D` at the best multiple of `θ` that is looked for; `c_j = a_jᵀθ`. `-inf` if none is in the domain.
-pub fn dual_value<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], c: &[f64]) -> f64 {
-    let limit =
-        c.iter().enumerate().fold(f64::INFINITY, |limit, (j, &c)| limit.min(reach(&problem.penalty(j), c)));
-    let (_, scaled) = scaled_dual(problem, theta, limit);
+fn numbered(c: &[f64]) -> impl Iterator<Item = (usize, f64)> + Clone {
+    c.iter().copied().enumerate()
+}
+
+/// How far `θ` is stretched, at most `most` times, and `D` at the best multiple of it that is looked for; `-inf` if none is in the domain. `c` has
+/// `(j, a_jᵀθ)` for every column that its penalty may not cover.
+pub(crate) fn dual_value<L: Loss, V: Real>(
+    problem: &Problem<'_, L, V>,
+    theta: &[f64],
+    c: impl Iterator<Item = (usize, f64)> + Clone,
+    most: f64,
+) -> (f64, f64) {
+    let limit = c.clone().fold(most, |limit, (j, c)| limit.min(reach(&problem.penalty(j), c)));
+    let (scale, scaled) = scaled_dual(problem, theta, limit);
     if problem.l2 == 0.0 || limit >= 1.0 {
-        return scaled;
+        return (scale, scaled);
     }
-    let price: f64 = c.iter().enumerate().map(|(j, &c)| problem.penalty(j).conjugate(c)).sum();
+    let price: f64 = c.map(|(j, c)| problem.penalty(j).conjugate(c)).sum();
     let whole: f64 = theta.iter().zip(problem.target).map(|(&t, &y)| problem.loss.dual(t, y)).sum();
-    scaled.max(whole - price)
+    (scale, scaled.max(whole - price))
 }
 
 /// The scale `s` and `Σ_i -L*(-sθ_i)` there: the best up to `limit` for the squared loss, `min(1, limit)` otherwise.
-pub fn scaled_dual<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], limit: f64) -> (f64, f64) {
+fn scaled_dual<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], limit: f64) -> (f64, f64) {
     let scale = if L::QUADRATIC {
         let (along, norm2) =
             theta.iter().zip(problem.target).fold((0.0, 0.0), |(a, n), (&t, &y)| (a + t * y, n + t * t));
@@ -106,7 +115,7 @@ impl<L: Loss> Kernel for TotalDual<'_, L> {
 }
 
 /// The largest `s` for which `s·c` costs nothing.
-pub fn reach(penalty: &Penalty<f64>, c: f64) -> f64 {
+fn reach(penalty: &Penalty<f64>, c: f64) -> f64 {
     let size = if penalty.positive { c } else { c.abs() };
     if size > 0.0 { penalty.l1 / size } else { f64::INFINITY }
 }

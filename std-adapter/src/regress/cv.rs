@@ -134,11 +134,8 @@ pub fn cross_validate<V: Real>(
     let rows = matrix.by_rows();
     let columns = matrix.columns();
     // Whole folds in parallel cost no synchronising; with fewer folds than threads, the threads help within a fold.
-    let threads = match params.par {
-        Par::Seq => 1,
-        Par::Rayon(n) => n,
-    };
-    let (outer, inner) = if how.folds >= threads { (params.par, Par::Seq) } else { (Par::Seq, params.par) };
+    let (outer, inner) =
+        if how.folds >= params.par.count() { (params.par, Par::Seq) } else { (Par::Seq, params.par) };
     let params = RegressParams { par: inner, ..params.clone() };
     let folds = outer.run(|par| {
         par.map((0..how.folds).collect(), |k| {

@@ -306,7 +306,7 @@ impl<'a, L: Loss, V: Real> Steps<'a, L, V> {
     fn run(&mut self, gap: f64, monitor: &mut Monitor<'_>) -> Solution {
         let (par, seed, max_epochs) = (self.par, self.params.seed, self.params.max_epochs);
         if let Some(sets) = &mut self.sets {
-            return sets.solve(self.problem.lambda, &WorkingSetParams { gap, max_epochs, par }, monitor);
+            return sets.solve(self.problem.lambda, &WorkingSetParams { gap, max_epochs }, monitor);
         }
         let parallel = match self.params.solver {
             Solver::Shotgun | Solver::ShotgunAsync | Solver::Hybrid => Some(self.parallel()),
@@ -363,7 +363,7 @@ impl<L: Loss, V: Real> Run for Steps<'_, L, V> {
             && self.params.solver != Solver::Auto
         {
             // Only `auto` notices that there is no optimum.
-            let params = WorkingSetParams { gap, max_epochs: self.params.max_epochs, par: self.par };
+            let params = WorkingSetParams { gap, max_epochs: self.params.max_epochs };
             let probe =
                 WorkingSet::new(self.problem, self.par).solve(0.0, &params, &mut Monitor::new(self.watch));
             if probe.info.stop == Stop::Unbounded {

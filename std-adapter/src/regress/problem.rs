@@ -92,9 +92,12 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
 
     /// `F` at `x`, where `z = Ax + b`.
     pub fn objective(&self, x: &[f64], z: &[f64]) -> f64 {
-        let cost: f64 =
-            x.iter().enumerate().filter(|(_, x)| **x != 0.0).map(|(j, &x)| self.penalty(j).value(x)).sum();
-        self.loss_at(z) + cost
+        self.loss_at(z) + self.cost(x)
+    }
+
+    /// What the penalties cost at `x`.
+    pub(crate) fn cost(&self, x: &[f64]) -> f64 {
+        x.iter().enumerate().filter(|(_, x)| **x != 0.0).map(|(j, &x)| self.penalty(j).value(x)).sum()
     }
 
     /// `F(0, 0)`: what tolerances are relative to.

@@ -82,6 +82,29 @@ impl<'a> Monitor<'a> {
         self.watch.is_none_or(|watch| watch(&point))
     }
 
+    /// Records a point, and says why the run ends there, if it does: its gap is at most `within`, somebody asked for it, the
+    /// limits are `exhausted`, or it is `stuck` at rounding.
+    pub(crate) fn verdict(
+        &mut self,
+        point: Point,
+        within: f64,
+        exhausted: bool,
+        stuck: bool,
+    ) -> Option<Stop> {
+        let go_on = self.go_on(point);
+        if point.gap <= within {
+            Some(Stop::Tolerance)
+        } else if !go_on {
+            Some(Stop::Interrupted)
+        } else if exhausted {
+            Some(Stop::Iterations)
+        } else if stuck {
+            Some(Stop::Precision)
+        } else {
+            None
+        }
+    }
+
     /// Time since the run began.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()

@@ -1,6 +1,6 @@
 //! A second opinion: accelerated proximal gradient on all coordinates, textbook code that shares nothing with coordinate descent.
 
-use super::monitor::{Monitor, Point, Stop};
+use super::monitor::{Monitor, Point};
 use super::spectral::{SpectralParams, spectral_radius};
 use super::{Info, Solution};
 use crate::par::Par;
@@ -57,7 +57,7 @@ pub fn solve<L: Loss, V: Real>(
     loop {
         if iterations.is_multiple_of(BETWEEN) || iterations >= params.max_epochs || stuck {
             let found = certify(problem, &x.x, &z, params.par);
-            let go_on = monitor.go_on(Point {
+            let point = Point {
                 seconds: 0.0,
                 iterations,
                 updates: iterations * d as u64,
@@ -65,19 +65,9 @@ pub fn solve<L: Loss, V: Real>(
                 objective: found.objective,
                 gap: found.gap,
                 nonzeros: x.nonzeros(),
-            });
-            let stop = if found.gap <= params.gap {
-                Some(Stop::Tolerance)
-            } else if !go_on {
-                Some(Stop::Interrupted)
-            } else if iterations >= params.max_epochs {
-                Some(Stop::Iterations)
-            } else if stuck {
-                Some(Stop::Precision)
-            } else {
-                None
             };
-            if let Some(stop) = stop {
+            let exhausted = iterations >= params.max_epochs;
+            if let Some(stop) = monitor.verdict(point, params.gap, exhausted, stuck) {
                 let info = Info {
                     iterations,
                     epochs: iterations as f64,

@@ -140,7 +140,7 @@ pub fn solve<L: Loss, V: Real>(
         let weights = average(problem, &mut walks, &start);
         let z = problem.predictions(&weights.x, weights.intercept);
         let found = certify(problem, &weights.x, &z, params.par);
-        let go_on = monitor.go_on(Point {
+        let point = Point {
             seconds: 0.0,
             iterations: passes,
             updates: passes * n as u64,
@@ -148,16 +148,8 @@ pub fn solve<L: Loss, V: Real>(
             objective: found.objective,
             gap: found.gap,
             nonzeros: weights.nonzeros(),
-        });
-        let stop = if found.gap <= params.gap {
-            Some(Stop::Tolerance)
-        } else if !go_on {
-            Some(Stop::Interrupted)
-        } else if passes >= params.max_epochs || n == 0 {
-            Some(Stop::Iterations)
-        } else {
-            None
         };
+        let stop = monitor.verdict(point, params.gap, passes >= params.max_epochs || n == 0, false);
         let info = Info {
             iterations: passes,
             epochs: passes as f64,

@@ -30,10 +30,7 @@ pub fn solve<L: Loss, V: Real>(
     monitor: &mut Monitor<'_>,
 ) -> Solution {
     let d = problem.matrix.columns();
-    let threads = match params.par {
-        Par::Seq => 1,
-        Par::Rayon(n) => n,
-    };
+    let threads = params.par.count();
     let threads = params.parallel.map_or(threads, |p| p.clamp(1, threads));
     let mut state = State::new(problem, start);
     let mut course = Course::new(problem, &state, threads, params.limits(), monitor);

@@ -198,7 +198,7 @@ impl<'m, 'w> Course<'m, 'w> {
         self.least_gap = self.least_gap.min(found.gap);
         let ratio = (found.gap / self.limits.gap.max(f64::MIN_POSITIVE)).max(1.0);
         self.next_check = self.epochs + (ratio.ln() as u64).clamp(1, 8);
-        let go_on = self.monitor.go_on(Point {
+        let point = Point {
             seconds: 0.0,
             iterations: self.total.rounds,
             updates: self.total.updates,
@@ -206,18 +206,8 @@ impl<'m, 'w> Course<'m, 'w> {
             objective: found.objective,
             gap: found.gap,
             nonzeros: self.best.nonzeros(),
-        });
-        if found.gap <= self.limits.gap {
-            Some(Stop::Tolerance)
-        } else if !go_on {
-            Some(Stop::Interrupted)
-        } else if exhausted {
-            Some(Stop::Iterations)
-        } else if stuck {
-            Some(Stop::Precision)
-        } else {
-            None
-        }
+        };
+        self.monitor.verdict(point, self.limits.gap, exhausted, stuck)
     }
 
     /// The best weights and their certificate.

@@ -21,11 +21,6 @@ pub(crate) fn curvatures<L: Loss, V: Real>(problem: &Problem<'_, L, V>, par: Par
     par.map_range(problem.matrix.columns(), |j| L::SMOOTHNESS * problem.matrix.column(j).norm2::<f64>())
 }
 
-/// What the penalties cost.
-pub(crate) fn cost<L: Loss, V: Real>(problem: &Problem<'_, L, V>, x: &[f64]) -> f64 {
-    x.iter().enumerate().filter(|(_, x)| **x != 0.0).map(|(j, &x)| problem.penalty(j).value(x)).sum()
-}
-
 impl State {
     pub(crate) fn new<L: Loss, V: Real>(problem: &Problem<'_, L, V>, start: Weights) -> Self {
         let Weights { mut x, intercept } = start;
@@ -65,7 +60,7 @@ impl State {
         } else {
             problem.loss_at(&self.z)
         };
-        loss + cost(problem, &self.x)
+        loss + problem.cost(&self.x)
     }
 
     /// Where Alg. 4.1 takes `x_j`.

@@ -24,7 +24,7 @@ mod quadratic;
 use super::monitor::{Monitor, Point, Stop};
 use super::{Info, Solution};
 use crate::par::Par;
-use crate::regress::certificate::{self, Certificate, orthogonal, reach, scaled_dual};
+use crate::regress::certificate::{self, Certificate, dual_value, orthogonal};
 use crate::regress::problem::{Problem, Weights};
 use correlation::Correlations;
 use descent::{Limits, Scratch};
@@ -43,8 +43,6 @@ pub struct WorkingSetParams {
     pub gap: f64,
     /// Most passes over all coordinates, counted in updates.
     pub max_epochs: u64,
-    /// Threads.
-    pub par: Par,
 }
 
 /// A problem with what is known about it from one `λ` to the next.
@@ -173,25 +171,14 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
                 gap,
                 nonzeros,
             };
-            let going = monitor.go_on(point);
             let unbounded = !L::QUADRATIC
                 && problem.l2 == 0.0
                 && lambda == 0.0
                 && self.z.iter().zip(problem.target).all(|(z, y)| z * y > 0.0);
-            let stop = if unbounded {
-                Some(Stop::Unbounded)
-            } else if gap <= params.gap {
-                Some(Stop::Tolerance)
-            } else if !going {
-                Some(Stop::Interrupted)
-            } else if stalled >= 6 {
-                Some(Stop::Precision)
-            } else if info.epochs >= params.max_epochs as f64 {
-                Some(Stop::Iterations)
-            } else {
-                None
-            };
-            if let Some(stop) = stop {
+            let stuck = stalled >= 6;
+            let exhausted = !stuck && info.epochs >= params.max_epochs as f64;
+            let verdict = monitor.verdict(point, params.gap, exhausted, stuck);
+            if let Some(stop) = if unbounded { Some(Stop::Unbounded) } else { verdict } {
                 info.stop = stop;
                 return Solution { weights: self.weights.clone(), certificate, info };
             }
@@ -233,15 +220,9 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
     /// How far `θ` is stretched, and the dual objective there.
     fn dual(&self, theta: &[f64], free: &[usize]) -> (f64, f64) {
         let (problem, c) = (&self.problem, &self.correlations);
-        let fresh = || c.fresh.iter().map(|&j| j as usize).filter(|j| free.binary_search(j).is_err());
-        let limit = fresh().fold(1.0f64, |limit, j| limit.min(reach(&problem.penalty(j), c.value[j])));
-        let (scale, scaled) = scaled_dual(problem, theta, limit);
-        if problem.l2 == 0.0 || limit >= 1.0 {
-            return (scale, scaled);
-        }
-        let price: f64 = fresh().map(|j| problem.penalty(j).conjugate(c.value[j])).sum();
-        let whole: f64 = theta.iter().zip(problem.target).map(|(&t, &y)| problem.loss.dual(t, y)).sum();
-        (scale, scaled.max(whole - price))
+        let fresh = c.fresh.iter().map(|&j| j as usize).filter(|j| free.binary_search(j).is_err());
+        // Columns that are not fresh are covered by their penalties as long as θ is not stretched beyond itself.
+        dual_value(problem, theta, fresh.map(|j| (j, c.value[j])), 1.0)
     }
 
     fn violation(&self) -> f64 {

@@ -16,7 +16,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let before = block.x.clone();
         let rho = self.problem.residual(&self.z);
         let norm2 = std::mem::take(&mut block.norm2);
-        let effort = self.quadratic(block, rho, None, || norm2, limits);
+        let effort = self.quadratic(block, rho, None, None, || norm2, limits);
         for ((column, now), then) in block.columns.iter().zip(&block.x).zip(&before) {
             if now != then {
                 column.add_to(now - then, &mut self.z);
@@ -26,18 +26,19 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     }
 
     /// Descends on `-uᵀAΔ + ½Δᵀ Aᵀ diag(w) A Δ + penalty(x + Δ)` within the block: by residuals, by the Gram matrix if that is cheap, or by
-    /// residuals until the Gram matrix would have been worth it and then by that.
+    /// residuals until the Gram matrix would have been worth it and then by that. `slopes` are `-A_Wᵀu`, if they are known already.
     fn quadratic(
         &mut self,
         block: &mut Block<'_, V>,
         mut u: Vec<f64>,
+        slopes: Option<Vec<f64>>,
         weight: Option<&[f64]>,
         curvature: impl FnOnce() -> Vec<f64>,
         limits: Limits,
     ) -> Effort {
         let Block { set, columns, penalties, x, entries, .. } = block;
         let price = self.gram.price(columns, u.len(), weight.is_none());
-        let mut spent = Effort::default();
+        let (mut spent, mut slopes) = (Effort::default(), slopes);
         if price.is_none_or(|price| price > gram::AT_ONCE * *entries) {
             let limits = Limits { entries: price.unwrap_or(u64::MAX), ..limits };
             let curvature = curvature();
@@ -48,12 +49,16 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             if !spent.unfinished {
                 return spent;
             }
+            slopes = None;
         }
-        spent.entries += self.gram.form(columns, u.len(), weight) + *entries;
+        spent.entries += self.gram.form(columns, u.len(), weight);
         if weight.is_none() {
             self.gram.members.clone_from(set);
         }
-        let slopes: Vec<f64> = vectorized(SlopesOf { columns: &columns[..], u: &u[..] });
+        let slopes = slopes.unwrap_or_else(|| {
+            spent.entries += *entries;
+            vectorized(SlopesOf { columns, u: &u })
+        });
         let mut q = self.gram.quadratic(slopes);
         let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
         Effort {
@@ -73,11 +78,11 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let mut total = Effort::default();
         let mut loss = problem.loss_at(&self.z);
         let mut trial = vec![0.0; rows];
+        let columns = block.columns.clone();
         for round in 0..limits.steps {
             let u = problem.residual(&self.z);
             let weight: Vec<f64> =
                 u.iter().map(|&u| problem.loss.curvature_at_residual(u).max(1e-7 * L::SMOOTHNESS)).collect();
-            let columns = block.columns.clone();
             let slopes: Vec<f64> = vectorized(SlopesOf { columns: &columns[..], u: &u[..] });
             total.entries += block.entries;
             let estimate = block.gap_estimate(&slopes);
@@ -87,7 +92,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let before = block.x.clone();
             let inner = Limits { gap: (0.1 * estimate).max(0.3 * limits.gap), ..limits };
             let curvature = || vectorized(CurvaturesOf { columns: &columns[..], weight: &weight[..] });
-            let effort = self.quadratic(block, u.clone(), Some(&weight), curvature, inner);
+            let effort = self.quadratic(block, u.clone(), Some(slopes), Some(&weight), curvature, inner);
             total.updates += effort.updates;
             total.entries += effort.entries;
             let step: Vec<f64> = block.x.iter().zip(&before).map(|(now, then)| now - then).collect();
