@@ -1,28 +1,30 @@
 //! `H = A_Wᵀ diag(w) A_W` of a working set, when forming it is cheaper than the passes that it saves.
 
 use super::quadratic::Gram;
-use crate::par::{Kernel, vectorized};
+use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::column::Column;
 use gibbsite_core::math::Real;
 
-/// `H` and what its descent needs. Without row weights `H` does not depend on the point, so it is kept and only
-/// grows: along a path, pairs of columns are multiplied once.
+/// `H` and what its descent needs. Rows and columns that are formed are kept and only grow: along a path, pairs of columns are
+/// multiplied once. With row weights that have moved little since, the old products still serve: the step is then a little shorter of
+/// Newton's, and its slopes are exact all the same.
 #[derive(Debug, Default)]
 pub(super) struct GramTable {
-    /// Columns of the matrix that the table is about, in its order, if it is to be kept.
+    /// Columns of the matrix that the table is about, in its order; empty if it is not in use.
     pub(super) members: Vec<u32>,
     /// Leading rows and columns that are right.
     formed: usize,
     /// From one row of the table to the next.
     stride: usize,
-    listed: bool,
     table: Vec<f64>,
+    /// Row weights that it was formed with; empty if there were none.
+    weight: Vec<f64>,
     slopes: Vec<f64>,
     moved: Vec<f64>,
-    /// The working columns by rows: where each row ends, positions, values.
-    ends: Vec<usize>,
-    position: Vec<u32>,
-    value: Vec<f64>,
+    /// The columns by rows: positions, ascending, and values.
+    rows: Vec<Vec<(u32, f64)>>,
+    /// Leading columns that `rows` lists.
+    listed: usize,
 }
 
 /// Most columns: 2048² entries are 32 MiB.
@@ -37,46 +39,86 @@ pub(super) fn fits(columns: usize, entries: u64) -> bool {
 /// has been spent without it.
 pub(super) const AT_ONCE: u64 = 16;
 
+/// Share of the row weights that may have changed before `H` is formed again.
+const CLOSE: f64 = 0.1;
+
 fn all_whole<V>(columns: &[Column<'_, V>]) -> bool {
     columns.iter().all(|c| matches!(c, Column::Dense(_)))
 }
 
-/// The lower triangle of `H`.
-struct Products<'a, V> {
-    from: usize,
-    stride: usize,
+/// Rows of the lower triangle of `H`, from whole columns.
+struct DenseRows<'a, 'b, V> {
     columns: &'a [Column<'a, V>],
-    weight: Option<&'a [f64]>,
-    table: &'a mut [f64],
-    scaled: &'a mut [f64],
+    weight: &'a [f64],
+    rows: Vec<(usize, &'b mut [f64])>,
 }
 
-impl<V: Real> Kernel for Products<'_, V> {
+impl<V: Real> Kernel for DenseRows<'_, '_, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { from, stride, columns, weight, table, scaled } = self;
-        for (p, row) in table.chunks_exact_mut(stride).enumerate().take(columns.len()).skip(from) {
+        let Self { columns, weight, rows } = self;
+        let mut scaled = vec![0.0; columns.first().map_or(0, Column::len)];
+        for (p, row) in rows {
             scaled.fill(0.0);
-            columns[p].add_to(1.0, scaled);
-            if let Some(weight) = weight {
+            columns[p].add_to(1.0, &mut scaled);
+            if !weight.is_empty() {
                 scaled.iter_mut().zip(weight).for_each(|(s, w)| *s *= w);
             }
             for (out, other) in row.iter_mut().zip(&columns[..=p]) {
-                *out = other.dot(scaled);
+                *out = other.dot(&scaled);
             }
         }
     }
 }
 
+/// Rows of the lower triangle of `H`, from the columns by rows. Returns pairs visited.
+struct SparseRows<'a, 'b, V> {
+    columns: &'a [Column<'a, V>],
+    lists: &'a [Vec<(u32, f64)>],
+    weight: &'a [f64],
+    rows: Vec<(usize, &'b mut [f64])>,
+}
+
+impl<V: Real> Kernel for SparseRows<'_, '_, V> {
+    type Output = u64;
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let Self { columns, lists, weight, rows } = self;
+        let mut pairs = 0;
+        for (p, row) in rows {
+            row[..=p].fill(0.0);
+            for (i, a) in columns[p].iter::<f64>() {
+                let a = if weight.is_empty() { a } else { a * weight[i] };
+                for &(q, b) in &lists[i] {
+                    if q as usize > p {
+                        break;
+                    }
+                    row[q as usize] += a * b;
+                    pairs += 1;
+                }
+            }
+        }
+        pairs
+    }
+}
+
+/// Rows of the table that a thread takes at a time.
+const STRIP: usize = 8;
+
 impl GramTable {
     /// What [`form`](Self::form) would cost, in entries of a pass over the columns; nothing if it is not worth it at any price.
-    pub(super) fn price<V: Real>(&self, columns: &[Column<'_, V>], rows: usize, kept: bool) -> Option<u64> {
+    pub(super) fn price<V: Real>(
+        &self,
+        columns: &[Column<'_, V>],
+        rows: usize,
+        weight: Option<&[f64]>,
+    ) -> Option<u64> {
         let entries: u64 = columns.iter().map(|c| c.len() as u64).sum();
         if !fits(columns.len(), entries) {
             return None;
         }
-        let from = if kept { self.formed } else { 0 };
+        let from = if self.serves(weight) { self.formed } else { 0 };
         let new: u64 = columns[from..].iter().map(|c| c.len() as u64).sum();
         // Pairs that meet in a row, if entries were spread evenly; they are not, but only the order of magnitude matters.
         let pairs = new * (entries / rows.max(1) as u64 + 1) / if from == 0 { 2 } else { 1 };
@@ -84,54 +126,84 @@ impl GramTable {
         Some(if all_whole(columns) { pairs / 2 } else { pairs })
     }
 
-    /// Forgets the columns: the next ones are others.
-    pub(super) fn forget(&mut self) {
-        self.listed = false;
-        self.formed = 0;
-        self.members.clear();
+    /// Whether what is formed is close enough to `H` with these row weights.
+    fn serves(&self, weight: Option<&[f64]>) -> bool {
+        let Some(weight) = weight else { return self.weight.is_empty() };
+        let (mut off, mut sum) = (0.0, 0.0);
+        for (now, then) in weight.iter().zip(&self.weight) {
+            off += (now - then).abs();
+            sum += now;
+        }
+        self.weight.len() == weight.len() && off <= CLOSE * sum
     }
 
-    /// Forms `H`: with row weights all of it, without them what is new. Returns entries visited.
+    /// What is formed is not good enough any more.
+    pub(super) fn outdate(&mut self) {
+        self.formed = 0;
+        self.weight.clear();
+    }
+
+    /// Forgets the columns: the next ones are others.
+    pub(super) fn forget(&mut self) {
+        self.outdate();
+        self.members.clear();
+        self.rows.iter_mut().for_each(Vec::clear);
+        self.listed = 0;
+    }
+
+    /// Forms what is missing of `H`. Returns entries visited.
     pub(super) fn form<V: Real>(
         &mut self,
         columns: &[Column<'_, V>],
         rows: usize,
         weight: Option<&[f64]>,
+        par: Par,
     ) -> u64 {
         let k = columns.len();
-        if weight.is_some() {
-            self.formed = 0;
-        } else {
-            self.listed = false;
+        if !self.serves(weight) {
+            self.outdate();
+        }
+        if self.formed == 0 {
+            self.weight.clear();
+            self.weight.extend_from_slice(weight.unwrap_or(&[]));
         }
         let from = self.formed;
-        if from >= k && from > 0 {
+        if from >= k {
             return 0;
         }
         self.make_room(k);
-        let (stride, table) = (self.stride, &mut self.table);
-        let visited = if all_whole(columns) {
-            let scaled = &mut vec![0.0; rows][..];
-            vectorized(Products { from, stride, columns, weight, table, scaled });
-            ((k * (k + 1) - from * (from + 1)) / 2 * rows) as u64
-        } else if from > 0 {
-            self.extend(columns, rows, from)
-        } else {
-            if !self.listed {
-                self.list(columns, rows);
+        let whole = all_whole(columns);
+        if !whole {
+            self.list(columns, rows);
+        }
+        let (stride, lists, weight) = (self.stride, &self.rows[..], &self.weight[..]);
+        let mut strips = Vec::new();
+        let mut table = self.table.chunks_exact_mut(stride).enumerate().take(k).skip(from);
+        loop {
+            let strip: Vec<(usize, &mut [f64])> = table.by_ref().take(STRIP).collect();
+            if strip.is_empty() {
+                break;
             }
-            self.form_by_rows(weight)
-        };
+            strips.push(strip);
+        }
+        let visited = par.map(strips, |rows| {
+            if whole {
+                vectorized(DenseRows { columns, weight, rows });
+                0
+            } else {
+                vectorized(SparseRows { columns, lists, weight, rows })
+            }
+        });
         for p in from..k {
             for q in 0..p {
                 self.table[q * stride + p] = self.table[p * stride + q];
             }
         }
         self.formed = k;
-        visited
+        if whole { ((k * (k + 1) - from * (from + 1)) / 2 * rows) as u64 } else { visited.iter().sum() }
     }
 
-    /// Widens the rows if need be, keeping what is formed; the rest is zero.
+    /// Widens the rows if need be, keeping what is formed.
     fn make_room(&mut self, k: usize) {
         if k > self.stride {
             let stride = if self.formed == 0 { k } else { (k + k / 2).min(MOST.max(k)) };
@@ -141,81 +213,16 @@ impl GramTable {
                 wider[to..to + self.formed].copy_from_slice(&self.table[from..from + self.formed]);
             }
             (self.stride, self.table) = (stride, wider);
-            return;
-        }
-        for (p, row) in self.table.chunks_exact_mut(self.stride.max(1)).enumerate().take(k) {
-            let keep = if p < self.formed { self.formed } else { 0 };
-            row[keep..k].fill(0.0);
         }
     }
 
-    /// Lists the columns by rows.
+    /// Lists columns by rows that are not listed yet.
     fn list<V: Real>(&mut self, columns: &[Column<'_, V>], rows: usize) {
-        self.ends.clear();
-        self.ends.resize(rows + 1, 0);
-        for column in columns {
-            column.iter::<f64>().for_each(|(row, _)| self.ends[row + 1] += 1);
+        self.rows.resize_with(rows, Vec::new);
+        for (p, column) in columns.iter().enumerate().skip(self.listed) {
+            column.iter::<f64>().for_each(|(row, a)| self.rows[row].push((p as u32, a)));
         }
-        for i in 0..rows {
-            self.ends[i + 1] += self.ends[i];
-        }
-        let entries = self.ends[rows];
-        self.position.resize(entries, 0);
-        self.value.resize(entries, 0.0);
-        // `ends[i]` walks from the start of row i to its end, which is the start of row i + 1.
-        for (p, column) in columns.iter().enumerate() {
-            for (row, a) in column.iter::<f64>() {
-                let at = self.ends[row];
-                self.position[at] = p as u32;
-                self.value[at] = a;
-                self.ends[row] += 1;
-            }
-        }
-        self.ends.truncate(rows);
-        self.listed = true;
-    }
-
-    /// The lower triangle, row of the matrix by row.
-    fn form_by_rows(&mut self, weight: Option<&[f64]>) -> u64 {
-        let (mut start, mut entries) = (0, 0);
-        for (i, &end) in self.ends.iter().enumerate() {
-            let w = weight.map_or(1.0, |w| w[i]);
-            let (position, value) = (&self.position[start..end], &self.value[start..end]);
-            for (s, (&p, &a)) in position.iter().zip(value).enumerate() {
-                let p = p as usize;
-                let row = &mut self.table[p * self.stride..=p * self.stride + p];
-                let a = a * w;
-                // Positions ascend within a row.
-                for (&q, &b) in position[..=s].iter().zip(&value[..=s]) {
-                    row[q as usize] += a * b;
-                }
-            }
-            entries += ((end - start) * (end - start + 1) / 2) as u64;
-            start = end;
-        }
-        entries
-    }
-
-    /// The rows of the table from `from` on: only the new columns are listed by rows, and one pass over all columns meets them.
-    fn extend<V: Real>(&mut self, columns: &[Column<'_, V>], rows: usize, from: usize) -> u64 {
-        self.list(&columns[from..], rows);
-        let mut products = vec![0.0; columns.len() - from];
-        let mut entries = 0;
-        for (q, column) in columns.iter().enumerate() {
-            products.fill(0.0);
-            for (row, a) in column.iter::<f64>() {
-                let start = if row == 0 { 0 } else { self.ends[row - 1] };
-                let end = self.ends[row];
-                for (&p, &b) in self.position[start..end].iter().zip(&self.value[start..end]) {
-                    products[p as usize] += a * b;
-                }
-                entries += (end - start) as u64 + 1;
-            }
-            for (p, &product) in products.iter().enumerate() {
-                self.table[(from + p) * self.stride + q] = product;
-            }
-        }
-        entries
+        self.listed = columns.len();
     }
 
     /// The quadratic at a point where the loss has these slopes.

@@ -37,7 +37,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         limits: Limits,
     ) -> Effort {
         let Block { set, columns, penalties, x, entries, .. } = block;
-        let price = self.gram.price(columns, u.len(), weight.is_none());
+        let price = self.gram.price(columns, u.len(), weight);
         let (mut spent, mut slopes) = (Effort::default(), slopes);
         if price.is_none_or(|price| price > gram::AT_ONCE * *entries) {
             let limits = Limits { entries: price.unwrap_or(u64::MAX), ..limits };
@@ -51,10 +51,8 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             }
             slopes = None;
         }
-        spent.entries += self.gram.form(columns, u.len(), weight);
-        if weight.is_none() {
-            self.gram.members.clone_from(set);
-        }
+        spent.entries += self.gram.form(columns, u.len(), weight, self.par);
+        self.gram.members.clone_from(set);
         let slopes = slopes.unwrap_or_else(|| {
             spent.entries += *entries;
             vectorized(SlopesOf { columns, u: &u })
@@ -79,6 +77,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let mut loss = problem.loss_at(&self.z);
         let mut trial = vec![0.0; rows];
         let columns = block.columns.clone();
+        let mut last = f64::INFINITY;
         for round in 0..limits.steps {
             let u = problem.residual(&self.z);
             let weight: Vec<f64> =
@@ -89,6 +88,11 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             if round > 0 && estimate <= limits.gap {
                 break;
             }
+            // Steps with old products gain a fixed share each; when that is not enough, new ones pay.
+            if estimate > 0.2 * last {
+                self.gram.outdate();
+            }
+            last = estimate;
             let before = block.x.clone();
             let inner = Limits { gap: (0.1 * estimate).max(0.3 * limits.gap), ..limits };
             let curvature = || vectorized(CurvaturesOf { columns: &columns[..], weight: &weight[..] });
