@@ -5,7 +5,7 @@
 //! are unpacked a block at a time while the block before is parsed, and each chunk of rows is freed as it is spread, so
 //! that reading takes about twice the memory of the matrix.
 
-mod block;
+pub(super) mod block;
 pub(super) mod number;
 
 use super::cache::{self, CacheError, Key};
@@ -13,7 +13,7 @@ use super::matrix::{Matrix, RowChunk};
 use super::source::Step;
 use super::{csv, svmlight};
 use crate::par::Par;
-use block::Input;
+use block::{Cut, Input};
 use gibbsite_core::math::Real;
 use std::fmt;
 use std::io::{self, Read};
@@ -345,7 +345,7 @@ fn input<V: Stored>(input: Input<'_>, format: Format, params: &ReadParams) -> Re
     let mut parts = Vec::new();
     let (mut lines, mut labelled) = (0, None);
     let mut parse = |text: &[u8], parse: &Parse<'_, V>| {
-        for part in params.par.map(block::chunks(text, params.chunk), parse) {
+        for part in params.par.map(block::chunks(text, params.chunk, Cut::Lines), parse) {
             // Before a fault of the chunk, as its first row comes before that.
             let first = part.as_ref().map_or_else(|fault| fault.first, |part| part.seen.first);
             if let Some((line, label)) = first
@@ -363,7 +363,7 @@ fn input<V: Stored>(input: Input<'_>, format: Format, params: &ReadParams) -> Re
         Format::Svmlight => {
             let how = svmlight::How::of(params)?;
             let mut start = true;
-            input.blocks(size, params.par, |text| {
+            input.blocks(size, Cut::Lines, params.par, |text| {
                 let text = if std::mem::take(&mut start) { without_mark(text) } else { text };
                 parse(text, &|chunk| svmlight::parse(chunk, how))
             })?;
@@ -372,7 +372,7 @@ fn input<V: Stored>(input: Input<'_>, format: Format, params: &ReadParams) -> Re
         Format::Csv => {
             let mut head = csv::Head::default();
             let mut layout = None;
-            input.blocks(size, params.par, |text| {
+            input.blocks(size, Cut::Lines, params.par, |text| {
                 let layout = match &layout {
                     Some(layout) => layout,
                     None => {
@@ -396,7 +396,7 @@ fn input<V: Stored>(input: Input<'_>, format: Format, params: &ReadParams) -> Re
 }
 
 /// Text without a byte order mark at its start.
-fn without_mark(text: &[u8]) -> &[u8] {
+pub(super) fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 

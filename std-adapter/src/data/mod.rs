@@ -6,6 +6,7 @@ pub mod dataset;
 mod mapped;
 pub mod matrix;
 pub mod network;
+pub mod sequences;
 pub mod source;
 mod svmlight;
 pub mod uai;

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Where text comes from.
-pub(super) enum Input<'a> {
+pub(in crate::data) enum Input<'a> {
     /// A plain file of that length.
     Mapped(File, u64),
     /// Anything else, unpacked.
@@ -18,7 +18,7 @@ pub(super) enum Input<'a> {
 
 impl<'a> Input<'a> {
     /// A file, or stdin if the path is `-`.
-    pub(super) fn open(path: &Path) -> Result<Self, ReadError> {
+    pub(in crate::data) fn open(path: &Path) -> Result<Self, ReadError> {
         let fail = |cause| ReadError::Source { step: Step::Read, cause };
         if path.as_os_str() == "-" {
             return Self::unpack(io::stdin());
@@ -35,7 +35,7 @@ impl<'a> Input<'a> {
     }
 
     /// Unpacks gzip and zstd streams, told by their first bytes.
-    pub(super) fn unpack(mut input: impl Read + Send + 'a) -> Result<Self, ReadError> {
+    pub(in crate::data) fn unpack(mut input: impl Read + Send + 'a) -> Result<Self, ReadError> {
         let fail = |step| move |cause| ReadError::Source { step, cause };
         let mut head = Vec::new();
         input.by_ref().take(4).read_to_end(&mut head).map_err(fail(Step::Read))?;
@@ -53,11 +53,12 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Hands all text to `take`, in order and cut after line ends, in blocks of about `size` bytes, or more where a line
-    /// is longer. Streams are read ahead by one block while `take` works.
-    pub(super) fn blocks(
+    /// Hands all text to `take`, in order and cut where `cut` says, in blocks of about `size` bytes, or more where a line or
+    /// paragraph is longer. Streams are read ahead by one block while `take` works.
+    pub(in crate::data) fn blocks(
         self,
         size: usize,
+        cut: Cut,
         par: Par,
         mut take: impl FnMut(&[u8]) -> Result<(), ReadError> + Send,
     ) -> Result<(), ReadError> {
@@ -68,8 +69,8 @@ impl<'a> Input<'a> {
                 while at < len {
                     let rest = len - at;
                     let text = Window::open(&file, at, rest.min(window) as usize).map_err(fail)?;
-                    let end = if rest <= window { Some(text.len()) } else { line_end(&text) };
-                    // No line end in the window: the line is longer than that.
+                    let end = if rest <= window { Some(text.len()) } else { cut.last(&text) };
+                    // No cut in the window: the line or paragraph is longer than that.
                     let Some(end) = end else {
                         window = window.saturating_mul(2);
                         continue;
@@ -81,7 +82,7 @@ impl<'a> Input<'a> {
             }
             Self::Stream(input, step) => {
                 let fail = |cause| ReadError::Source { step, cause };
-                let mut stream = Stream { input, carry: Vec::new(), size: size.max(1) };
+                let mut stream = Stream { input, carry: Vec::new(), size: size.max(1), cut };
                 let mut block = stream.next(Vec::new()).map_err(fail)?;
                 let mut spare = Vec::new();
                 while !block.is_empty() {
@@ -95,16 +96,60 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Just after the last line end.
-fn line_end(text: &[u8]) -> Option<usize> {
-    memchr::memrchr(b'\n', text).map(|at| at + 1)
+/// Where text may be cut.
+#[derive(Clone, Copy)]
+pub(in crate::data) enum Cut {
+    /// After line ends.
+    Lines,
+    /// After blank lines.
+    Paragraphs,
+}
+
+impl Cut {
+    /// The last place in `text`.
+    fn last(self, text: &[u8]) -> Option<usize> {
+        let mut end = memchr::memrchr(b'\n', text)? + 1;
+        if let Self::Lines = self {
+            return Some(end);
+        }
+        loop {
+            // At the start of `text` a line may have begun before.
+            let start = memchr::memrchr(b'\n', &text[..end - 1])? + 1;
+            if is_blank(&text[start..end]) {
+                return Some(end);
+            }
+            end = start;
+        }
+    }
+
+    /// The first place at or behind `least`, which lies within `text`, or its end.
+    fn first(self, text: &[u8], least: usize) -> usize {
+        let line_end =
+            |from: usize| memchr::memchr(b'\n', &text[from..]).map_or(text.len(), |at| from + at + 1);
+        let mut end = line_end(least);
+        if let Self::Paragraphs = self {
+            while end < text.len() {
+                let next = line_end(end);
+                if is_blank(&text[end..next]) {
+                    return next;
+                }
+                end = next;
+            }
+        }
+        end
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 struct Stream<R> {
     input: R,
-    /// The start of a line whose end has not been read.
+    /// The start of a line or paragraph whose end has not been read.
     carry: Vec<u8>,
     size: usize,
+    cut: Cut,
 }
 
 impl<R: Read> Stream<R> {
@@ -114,15 +159,14 @@ impl<R: Read> Stream<R> {
         block.append(&mut self.carry);
         let mut want = self.size.max(block.len());
         loop {
-            let seen = block.len();
             block.reserve_exact(want);
             let read = self.input.by_ref().take(want as u64).read_to_end(&mut block)?;
             if read == 0 {
                 return Ok(block);
             }
-            if let Some(end) = line_end(&block[seen..]) {
-                self.carry.extend_from_slice(&block[seen + end..]);
-                block.truncate(seen + end);
+            if let Some(end) = self.cut.last(&block) {
+                self.carry.extend_from_slice(&block[end..]);
+                block.truncate(end);
                 return Ok(block);
             }
             want = block.len();
@@ -130,13 +174,12 @@ impl<R: Read> Stream<R> {
     }
 }
 
-/// Cuts a block into chunks of about `size` bytes, after line ends.
-pub(super) fn chunks(mut block: &[u8], size: usize) -> Vec<&[u8]> {
+/// Cuts a block into chunks of about `size` bytes.
+pub(in crate::data) fn chunks(mut block: &[u8], size: usize, cut: Cut) -> Vec<&[u8]> {
     let size = size.max(1);
     let mut chunks = Vec::with_capacity(block.len() / size + 1);
     while !block.is_empty() {
-        let least = size.min(block.len()) - 1;
-        let end = memchr::memchr(b'\n', &block[least..]).map_or(block.len(), |at| least + at + 1);
+        let end = cut.first(block, size.min(block.len()) - 1);
         let (chunk, rest) = block.split_at(end);
         chunks.push(chunk);
         block = rest;
