@@ -17,6 +17,7 @@ pub mod graph;
 pub mod ids;
 pub mod infer;
 pub mod lanes;
+pub mod local;
 pub mod loss;
 pub mod math;
 pub mod penalty;

@@ -8,17 +8,21 @@
 //! | --- | --- |
 //! | `mod` | the view, its checks, the score of a labelling |
 //! | `forward_backward` | `log Z` and marginals: the two passes |
+//! | `expect` | expected counts of many chains with the same transitions |
 //! | `kernel` | one step of those passes |
 //! | `row`, `gap` | what a step works on: rows of `α` and `β`; exponentiated transition tables |
 //! | `viterbi` | the best labelling |
 //! | `n_best` | the N best labellings |
 
+mod expect;
 mod forward_backward;
 mod gap;
 mod kernel;
 mod n_best;
 mod row;
 mod viterbi;
+
+pub use expect::Shared;
 
 use crate::arena::{Rows, rows};
 use crate::error::InferError;

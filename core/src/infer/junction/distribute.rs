@@ -127,26 +127,41 @@ impl<T: Real> Junction<'_, '_, T> {
     }
 
     /// `P(x_{C_k})` for a factor in a potential that keeps its belief, after
-    /// [`marginals`](Self::marginals), into `out` with the layout of the factor's table.
+    /// [`marginals`](Self::marginals), into `out` with the layout of the factor's table. Looks through the plan for the
+    /// potential; [`factor_marginal_in`](Self::factor_marginal_in) is for those who know it.
     pub fn factor_marginal(
         &mut self,
         k: FactorId,
         fork: &mut impl Fork<T>,
         out: &mut [T],
     ) -> Result<(), InferError> {
-        if self.state != State::Distributed {
+        let holds = |&c: &usize| {
+            let cluster = self.plan.cluster(c);
+            cluster.potential && cluster.inputs.contains(&k.0)
+        };
+        let holder = (0..self.plan.clusters()).find(holds).ok_or(InferError::Shape)?;
+        self.factor_marginal_in(holder, k, fork, out)
+    }
+
+    /// [`factor_marginal`](Self::factor_marginal) from the potential cluster that has the factor: time in proportion to its table.
+    pub fn factor_marginal_in(
+        &mut self,
+        holder: usize,
+        k: FactorId,
+        fork: &mut impl Fork<T>,
+        out: &mut [T],
+    ) -> Result<(), InferError> {
+        let cluster = self.plan.cluster(holder);
+        let keeps = cluster.potential && cluster.receives && cluster.inputs.contains(&k.0);
+        if self.state != State::Distributed || !keeps {
             return Err(InferError::Shape);
         }
-        let holder = (0..self.plan.clusters())
-            .map(|c| (c, self.plan.cluster(c)))
-            .find(|(_, cluster)| cluster.potential && cluster.receives && cluster.inputs.contains(&k.0));
-        let (c, cluster) = holder.ok_or(InferError::Shape)?;
         let cards = self.graph.cards();
         let scope = self.graph.scope(k);
         let given = out.len();
         let needed = self.graph.table(k).len();
         let out = out.get_mut(..needed).ok_or(InferError::Memory { needed, given })?;
-        let log = self.fact(c)?.log;
+        let log = self.fact(holder)?.log;
         let range = cluster.message_at..;
         let table = self.memory.messages.get(range).ok_or(InferError::Shape)?;
         let mut operands = Operands::new(scope);
