@@ -4,12 +4,16 @@
 //! answers ([`infer`]). Parallelism ([`par`]) is a parameter and never changes a result.
 
 pub mod data;
+pub mod features;
+pub mod field;
 pub mod infer;
 pub mod memory;
 pub mod model;
+pub mod objective;
 pub mod par;
 pub mod plan;
 pub mod plot;
 pub mod regress;
+pub mod sequence;
 pub mod solver;
 pub mod theory;

@@ -1,0 +1,323 @@
+//! Pieces: connected sets of free variables whose neighbours are all known. The logarithm of a piece's partition function and its
+//! derivatives are what every composite likelihood is made of.
+//!
+//! What depends on the structure alone is planned once ([`Piece`]): how the slices of factor tables at the known labels make the tables of a
+//! small network, and which engine takes it. Joint tables of a few dozen entries are enumerated (the block is then one multinomial regression,
+//! core's [`local`]); what has no cycles goes to core's forests, the rest to junction trees.
+
+use super::tables::Tables;
+use crate::data::network::Network;
+use crate::par::DeskFork;
+use crate::plan::{PlanError, PlanInfo, PlanParams, plan};
+use gibbsite_core::error::InferError;
+use gibbsite_core::graph::FactorGraph;
+use gibbsite_core::ids::FactorId;
+use gibbsite_core::infer::junction::{Fact, Junction, Memory};
+use gibbsite_core::infer::plan::Plan;
+use gibbsite_core::infer::tree::Forest;
+use gibbsite_core::local;
+use gibbsite_core::stride::{self, Axes, Axis};
+use std::collections::HashMap;
+
+/// Joint tables up to this size are enumerated.
+const BLOCK: usize = 64;
+
+/// A connected set of free variables, its network's shape, and how the network's tables come about.
+#[derive(Debug)]
+pub(super) struct Piece {
+    cards: Vec<u32>,
+    scope_start: Vec<u32>,
+    scope: Vec<u32>,
+    table_start: Vec<u32>,
+    members: Vec<Member>,
+    /// `[variable, stride]` of the members' known variables.
+    known: Vec<[u32; 2]>,
+    axes: Vec<Axis>,
+    engine: Engine,
+}
+
+/// A factor that mentions a variable of the piece.
+#[derive(Debug)]
+struct Member {
+    /// Where its table begins.
+    at: u32,
+    /// The network's factor to which it is added.
+    group: u32,
+    /// Where its entries of `known` and of `axes` end; they begin where those of the member before it end.
+    known_end: u32,
+    axes_end: u32,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Block,
+    Forest,
+    /// The plan's words, and for each factor the cluster that has its marginal.
+    Junction(Vec<u32>, Vec<u32>),
+}
+
+/// Memory for engines, as large as the largest piece so far needed.
+#[derive(Debug)]
+pub(super) struct Engines {
+    values: Vec<f64>,
+    beliefs: Vec<f64>,
+    marginals: Vec<f64>,
+    words: Vec<u32>,
+    reals: Vec<f64>,
+    facts: Vec<Fact<f64>>,
+    belief: Vec<f64>,
+    separator: Vec<f64>,
+    index: Vec<u32>,
+    starts: Vec<u32>,
+    fork: DeskFork<f64>,
+}
+
+impl Engines {
+    pub(super) fn new(fork: DeskFork<f64>) -> Self {
+        Self {
+            values: vec![],
+            beliefs: vec![],
+            marginals: vec![],
+            words: vec![],
+            reals: vec![],
+            facts: vec![],
+            belief: vec![],
+            separator: vec![],
+            index: vec![],
+            starts: vec![],
+            fork,
+        }
+    }
+}
+
+/// At least `len` entries of a vector.
+fn room<T: Clone + Default>(vec: &mut Vec<T>, len: usize) -> &mut [T] {
+    if vec.len() < len {
+        vec.resize(len, T::default());
+    }
+    &mut vec[..len]
+}
+
+impl Piece {
+    /// Plans for these variables (ascending) and the factors that mention them. Errors: no plan, or one whose tables need more than
+    /// `max_mib` mebibytes.
+    pub(super) fn new(
+        tables: &Tables<'_>,
+        variables: &[u32],
+        factors: &[u32],
+        max_mib: f64,
+        params: &PlanParams,
+    ) -> Result<Self, PlanError> {
+        let field = tables.field;
+        let cards: Vec<u32> = variables.iter().map(|&v| field.cards()[v as usize]).collect();
+        let joint = cards.iter().try_fold(1usize, |n, &c| n.checked_mul(c as usize).filter(|&n| n <= BLOCK));
+        let mut piece = Self {
+            cards,
+            scope_start: vec![0],
+            scope: vec![],
+            table_start: vec![0],
+            members: vec![],
+            known: vec![],
+            axes: vec![],
+            engine: Engine::Block,
+        };
+        let local = |v: u32| variables.binary_search(&v).ok().map(|at| at as u32);
+        let mut groups: HashMap<Vec<u32>, u32> = HashMap::new();
+        if joint.is_some() {
+            piece.push_group((0..variables.len() as u32).collect());
+        }
+        for &k in factors {
+            let scope = field.scope(k as usize);
+            let group = if joint.is_some() {
+                0
+            } else {
+                let mut free: Vec<u32> = scope.iter().filter_map(|&v| local(v)).collect();
+                free.sort_unstable();
+                match groups.get(&free) {
+                    Some(&group) => group,
+                    None => {
+                        groups.insert(free.clone(), groups.len() as u32);
+                        piece.push_group(free)
+                    }
+                }
+            };
+            piece.push_member(tables, k as usize, group, local);
+        }
+        if joint.is_none() {
+            piece.engine = piece.choose(max_mib, params)?;
+        }
+        Ok(piece)
+    }
+
+    fn push_group(&mut self, scope: Vec<u32>) -> u32 {
+        let size: u32 = scope.iter().map(|&v| self.cards[v as usize]).product();
+        self.scope.extend(scope);
+        self.scope_start.push(self.scope.len() as u32);
+        // What 32 bits cannot count is refused in `choose`.
+        self.table_start.push(self.table_start[self.table_start.len() - 1].saturating_add(size));
+        self.scope_start.len() as u32 - 2
+    }
+
+    fn push_member(&mut self, tables: &Tables<'_>, k: usize, group: u32, local: impl Fn(u32) -> Option<u32>) {
+        let (scope, cards) = (tables.field.scope(k), tables.field.cards());
+        let stride_at = |i: usize| scope[i + 1..].iter().map(|&v| cards[v as usize]).product::<u32>();
+        let range = self.scope_start[group as usize] as usize..self.scope_start[group as usize + 1] as usize;
+        let mut axes = Axes::new();
+        for &v in &self.scope[range] {
+            let place = scope.iter().position(|&u| local(u) == Some(v));
+            // Groups have at most MAX_OUTPUTS variables of more than one label, or together at most BLOCK configurations: there is room.
+            stride::push(&mut axes, self.cards[v as usize], place.map_or(0, stride_at));
+        }
+        self.axes.extend_from_slice(&axes);
+        let known = (0..scope.len()).filter(|&i| local(scope[i]).is_none()).map(|i| [scope[i], stride_at(i)]);
+        self.known.extend(known);
+        self.members.push(Member {
+            at: tables.base[k],
+            group,
+            known_end: self.known.len() as u32,
+            axes_end: self.axes.len() as u32,
+        });
+    }
+
+    fn choose(&self, max_mib: f64, params: &PlanParams) -> Result<Engine, PlanError> {
+        let entries = self.entries() as f64;
+        let info = PlanInfo { messages: entries, for_marginals: entries, ..PlanInfo::default() };
+        if info.mebibytes(true) > max_mib || self.entries() == u32::MAX as usize {
+            return Err(PlanError::TooLarge { info });
+        }
+        let zeros = vec![0.0; self.entries()];
+        let graph = self.graph(&zeros).map_err(|_| PlanError::TooWide { bits: 32.0 })?;
+        let mut order = vec![0; Forest::<f64>::build_len(graph.variables(), graph.factors(), graph.edges())];
+        if Forest::build(&graph, &mut order).is_ok() {
+            return Ok(Engine::Forest);
+        }
+        let network = || {
+            let mut network = Network::with_cards(self.cards.clone())?;
+            for k in graph.factor_ids() {
+                network.push_factor(graph.scope(k), graph.table(k).iter().copied())?;
+            }
+            Ok::<_, gibbsite_core::error::GraphError>(network)
+        };
+        let network = network().map_err(|_| PlanError::TooWide { bits: 32.0 })?;
+        let found = plan(&network, &PlanParams { factor_marginals: true, ..*params })?;
+        if found.info.mebibytes(true) > max_mib {
+            return Err(PlanError::TooLarge { info: found.info });
+        }
+        let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
+        let mut holders = vec![0; graph.factors()];
+        if let Ok(plan) = Plan::open(&found.words, &graph, &mut counters) {
+            for c in 0..plan.clusters() {
+                let cluster = plan.cluster(c);
+                for &k in cluster.inputs.iter().filter(|_| cluster.potential) {
+                    holders[k as usize] = c as u32;
+                }
+            }
+        }
+        Ok(Engine::Junction(found.words, holders))
+    }
+
+    fn entries(&self) -> usize {
+        self.table_start.last().map_or(0, |&end| end as usize)
+    }
+
+    fn group(&self, group: u32) -> std::ops::Range<usize> {
+        self.table_start[group as usize] as usize..self.table_start[group as usize + 1] as usize
+    }
+
+    fn graph<'v>(&'v self, values: &'v [f64]) -> Result<FactorGraph<'v, f64>, InferError> {
+        FactorGraph::new(&self.cards, &self.scope_start, &self.scope, &self.table_start, values)
+            .map_err(|_| InferError::BadValue)
+    }
+
+    /// Members with where the slice of their table at the known labels begins, and its axes in the group's table.
+    fn slices<'v>(&'v self, labels: &'v [u32]) -> impl Iterator<Item = (u32, usize, &'v [Axis])> {
+        let (mut known, mut axes) = (0, 0);
+        self.members.iter().map(move |m| {
+            let own = &self.known[known..m.known_end as usize];
+            let shape = &self.axes[axes..m.axes_end as usize];
+            (known, axes) = (m.known_end as usize, m.axes_end as usize);
+            let at = own.iter().fold(m.at, |at, &[v, stride]| at + labels[v as usize] * stride);
+            (m.group, at as usize, shape)
+        })
+    }
+
+    /// `log Z` of the piece at a sample's labels; `weight` times its derivatives is added to `residual`, if that is wanted.
+    pub(super) fn log_z(
+        &self,
+        tables: &[f64],
+        labels: &[u32],
+        weight: f64,
+        engines: &mut Engines,
+        residual: &mut [f64],
+    ) -> Result<f64, InferError> {
+        let Engines { values, beliefs, .. } = engines;
+        let entries = self.entries();
+        let values = room(values, entries);
+        values.fill(0.0);
+        for (group, at, axes) in self.slices(labels) {
+            stride::spread(axes, &mut values[self.group(group)], &tables[at..], |sum, t| *sum += t);
+        }
+        let log_z = match &self.engine {
+            Engine::Block => {
+                let log_z = local::conditional(values)?;
+                room(beliefs, entries).copy_from_slice(values);
+                log_z
+            }
+            Engine::Forest => self.forest(engines)?,
+            Engine::Junction(words, holders) => self.junction(words, holders, engines)?,
+        };
+        let beliefs = &mut engines.beliefs[..entries];
+        if weight != 1.0 {
+            beliefs.iter_mut().for_each(|b| *b *= weight);
+        }
+        for (group, at, axes) in self.slices(labels) {
+            stride::fold(axes, &beliefs[self.group(group)], &mut residual[at..], |sum, b| sum + b);
+        }
+        if log_z.is_finite() { Ok(log_z) } else { Err(InferError::BadValue) }
+    }
+
+    fn forest(&self, engines: &mut Engines) -> Result<f64, InferError> {
+        let Engines { values, beliefs, marginals, words, reals, .. } = engines;
+        let graph = self.graph(&values[..self.entries()])?;
+        let order = Forest::<f64>::build_len(graph.variables(), graph.factors(), graph.edges());
+        let forest = Forest::build(&graph, room(words, order))?;
+        let (marginals, beliefs) =
+            (room(marginals, forest.marginals_len()), room(beliefs, forest.beliefs_len()));
+        forest.sum_product(marginals, Some(beliefs), room(reals, forest.sum_product_len()))
+    }
+
+    fn junction(&self, plan: &[u32], holders: &[u32], engines: &mut Engines) -> Result<f64, InferError> {
+        let Engines {
+            values,
+            beliefs,
+            marginals,
+            words,
+            reals,
+            facts,
+            belief,
+            separator,
+            index,
+            starts,
+            fork,
+        } = engines;
+        let graph = self.graph(&values[..self.entries()])?;
+        let plan = Plan::open(plan, &graph, room(words, Plan::open_len(graph.variables(), graph.factors())))?;
+        let memory = Memory {
+            messages: room(reals, plan.messages_len()),
+            facts: room(facts, plan.clusters()),
+            belief: room(belief, plan.belief_len()),
+            separator: room(separator, plan.separator_len()),
+            index: room(index, plan.index_len()),
+            starts: room(starts, graph.variables()),
+        };
+        let mut run = Junction::new(plan, graph, memory)?;
+        let log_z = run.sum(fork)?;
+        run.marginals(fork, room(marginals, self.cards.iter().map(|&c| c as usize).sum()))?;
+        let beliefs = room(beliefs, self.entries());
+        for (k, &holder) in holders.iter().enumerate() {
+            let out = &mut beliefs[self.group(k as u32)];
+            run.factor_marginal_in(holder as usize, FactorId(k as u32), fork, out)?;
+        }
+        Ok(log_z)
+    }
+}

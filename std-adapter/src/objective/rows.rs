@@ -1,0 +1,119 @@
+//! Weights of an item's attributes, arranged for the pass over all items: an attribute that goes with many labels has a whole, padded row of weights, so that
+//! its share of the scores and of the gradient is added in vectors; an attribute that goes with few has a short list.
+//!
+//! Most attributes are rare and go with one label or two; most *occurrences* are of frequent ones that go with most labels. On CoNLL-2000 chunking 1 attribute in
+//! 70 has a row, and these are two thirds of the occurrences.
+
+use super::sequences::STATES;
+use crate::data::sequences::Attributes;
+use crate::features::Index;
+
+/// Which attributes have a row.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Entries of a row.
+    pub(crate) stride: usize,
+    /// For each attribute its row, or `NONE`.
+    row: Vec<u32>,
+    /// The attributes that have one, in order.
+    attributes: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+/// Labels from which on a row is faster than a list.
+const MANY: usize = 5;
+/// Entries of all rows: 16 MiB.
+const ROOM: usize = 2 << 20;
+
+/// Labels that are added at a time.
+const WIDTH: usize = 8;
+
+impl Layout {
+    /// For rows of `stride` entries, a multiple of 8.
+    pub(crate) fn new(index: &Index, stride: usize) -> Self {
+        let mut layout = Self { stride, row: vec![NONE; index.attributes(STATES)], attributes: Vec::new() };
+        for a in 0..index.attributes(STATES) as u32 {
+            if index.parameters(STATES, a).len() >= MANY.min(stride / 2)
+                && (layout.attributes.len() + 1) * stride <= ROOM
+            {
+                layout.row[a as usize] = layout.attributes.len() as u32;
+                layout.attributes.push(a);
+            }
+        }
+        layout
+    }
+
+    /// Entries of all rows together.
+    pub(crate) fn len(&self) -> usize {
+        self.attributes.len() * self.stride
+    }
+
+    /// Writes the rows of weights.
+    pub(crate) fn spread(&self, index: &Index, theta: &[f64], rows: &mut Vec<f64>) {
+        rows.clear();
+        rows.resize(self.len(), 0.0);
+        for (&a, row) in self.attributes.iter().zip(rows.chunks_exact_mut(self.stride)) {
+            index.add_scores(STATES, a, 1.0, theta, row);
+        }
+    }
+
+    /// Adds rows of slopes to the gradient.
+    pub(crate) fn collect(&self, index: &Index, rows: &[f64], gradient: &mut [f64]) {
+        for (&a, row) in self.attributes.iter().zip(rows.chunks_exact(self.stride)) {
+            index.add_gradient(STATES, a, 1.0, row, gradient);
+        }
+    }
+
+    /// `scores += Σ value·θ[attribute]`; `rows` are [`spread`](Self::spread).
+    #[inline(always)]
+    pub(crate) fn score(
+        &self,
+        index: &Index,
+        theta: &[f64],
+        rows: &[f64],
+        item: Attributes<'_>,
+        scores: &mut [f64],
+    ) {
+        for (k, &a) in item.ids.iter().enumerate() {
+            let value = item.values.map_or(1.0, |values| values[k]);
+            let row = self.row[a as usize];
+            if row == NONE {
+                index.add_scores(STATES, a, value, theta, scores);
+            } else {
+                let from = row as usize * self.stride;
+                add(value, &rows[from..from + self.stride], scores);
+            }
+        }
+    }
+
+    /// `slopes[attribute] += value·residual`, in rows or in the gradient.
+    #[inline(always)]
+    pub(crate) fn add_gradient(
+        &self,
+        index: &Index,
+        residual: &[f64],
+        item: Attributes<'_>,
+        rows: &mut [f64],
+        gradient: &mut [f64],
+    ) {
+        for (k, &a) in item.ids.iter().enumerate() {
+            let value = item.values.map_or(1.0, |values| values[k]);
+            let row = self.row[a as usize];
+            if row == NONE {
+                index.add_gradient(STATES, a, value, residual, gradient);
+            } else {
+                let from = row as usize * self.stride;
+                add(value, residual, &mut rows[from..from + self.stride]);
+            }
+        }
+    }
+}
+
+/// `to += by·from`, in whole vectors.
+#[inline(always)]
+fn add(by: f64, from: &[f64], to: &mut [f64]) {
+    let (from, to) = (from.as_chunks::<WIDTH>().0, to.as_chunks_mut::<WIDTH>().0);
+    for (to, from) in to.iter_mut().zip(from) {
+        to.iter_mut().zip(from).for_each(|(t, f)| *t += by * f);
+    }
+}
