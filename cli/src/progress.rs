@@ -32,17 +32,11 @@ const STEPS: f64 = 1000.0;
 
 impl Progress {
     pub(crate) fn start(common: &Common, goal: Goal, what: &'static str) -> Self {
-        let bar = (!common.quiet && std::io::stderr().is_terminal()).then(|| {
-            let target = ProgressDrawTarget::stderr_with_hz(10);
-            let shape = match goal {
-                Goal::Unknown => "{prefix} {elapsed} {msg}",
-                _ => "{prefix} {bar:24} {elapsed} {msg}",
-            };
-            let style = ProgressStyle::with_template(shape).unwrap_or_else(|_| ProgressStyle::default_bar());
-            let bar = ProgressBar::with_draw_target(Some(STEPS as u64), target);
-            bar.with_style(style.progress_chars("━╸ ")).with_prefix(what)
-        });
-        Self { bar, goal, first: OnceLock::new() }
+        let shape = match goal {
+            Goal::Unknown => "{prefix} {elapsed} {msg}",
+            _ => "{prefix} {bar:24} {elapsed} {msg}",
+        };
+        Self { bar: bar(common, shape, what), goal, first: OnceLock::new() }
     }
 
     /// Shows a point; whether to go on.
@@ -68,6 +62,45 @@ impl Drop for Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// A line about each step of a run whose length nobody knows; nothing at all where there is no terminal.
+#[derive(Debug)]
+pub(crate) struct Steps(Option<ProgressBar>);
+
+impl Steps {
+    pub(crate) fn start(common: &Common, what: &'static str) -> Self {
+        Self(bar(common, "{prefix} {elapsed} {msg}", what))
+    }
+
+    /// Whether there is a terminal.
+    pub(crate) fn shown(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn show(&self, line: &str) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(line.to_owned());
+            bar.tick();
+        }
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(common: &Common, shape: &str, what: &'static str) -> Option<ProgressBar> {
+    (!common.quiet && std::io::stderr().is_terminal()).then(|| {
+        let target = ProgressDrawTarget::stderr_with_hz(10);
+        let style = ProgressStyle::with_template(shape).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(STEPS as u64), target);
+        bar.with_style(style.progress_chars("━╸ ")).with_prefix(what)
+    })
 }
 
 fn share(goal: Goal, first: &Point, point: &Point) -> f64 {

@@ -8,7 +8,7 @@ pub(crate) struct Data {
     /// The data, `-` for standard input; `.gz` and `.zst` are read as they are.
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
-    /// How the data is written; by default csv if the file is called so, else svmlight.
+    /// How the data is written; by default as the model's training data, or csv if the file is called so, else svmlight.
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     /// svmlight: features are numbered from 0, not from 1.
@@ -25,6 +25,10 @@ pub(crate) enum Format {
     Svmlight,
     /// Comma-separated numbers under a header with the columns' names.
     Csv,
+    /// Sequences: an item a line, `LABEL<TAB>attribute[:value]<TAB>…`, blank lines between sequences.
+    Crfsuite,
+    /// Sequences: columns separated by spaces or tabs, the label last, blank lines between sequences.
+    Columns,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,12 +5,14 @@ mod data;
 mod infer;
 mod predict;
 mod regress;
+mod train;
 
 pub(crate) use analyze::{Analyze, Parallelism, Simulate};
 pub(crate) use data::{Data, Format, Storage};
 pub(crate) use infer::{Infer, Inspect, Method, Task};
-pub(crate) use predict::{Eval, Predict};
+pub(crate) use predict::{Eval, Predict, Scheme};
 pub(crate) use regress::{Regress, RegressTask, Rule, Solver};
+pub(crate) use train::{Estimator, SequenceFormat, Train, TrainSolver};
 
 use clap::{Args as Group, Parser, Subcommand};
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Infer(Infer),
+    Train(Train),
     Regress(Regress),
     Predict(Predict),
     Eval(Eval),

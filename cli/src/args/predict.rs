@@ -1,17 +1,19 @@
 //! Arguments of `predict` and `eval`.
 
 use super::{Common, Data};
-use clap::Args as Group;
+use clap::{Args as Group, ValueEnum};
 use std::path::PathBuf;
 
 /// Predict with a model that `--model` wrote
 ///
-/// One prediction a line, in the order of the data: a number (lasso) or a label as in the training data (logistic). Targets in the data are
-/// not looked at. Columns of CSV data are found by their names, in any order; those that the model does not use may be there or not.
+/// One prediction a line, in the order of the data: a number (lasso) or a label as in the training data (logistic, sequences; a blank line between
+/// sequences). Targets in the data are not looked at, unless --forced. Columns of CSV data are found by their names, in any order; those that the model does not use may be there or not.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   gibbsite predict --model m.gib new.svm
-  gibbsite predict --model m.gib new.csv --probabilities")]
+  gibbsite predict --model m.gib new.csv --probabilities
+  gibbsite predict --model chunk.gib --format columns new.txt --scheme bio
+  gibbsite predict --model chunk.gib --format columns new.txt --best 5")]
 pub(crate) struct Predict {
     /// The model.
     #[arg(long, value_name = "M")]
@@ -21,6 +23,21 @@ pub(crate) struct Predict {
     /// After each label, `label:probability` for all labels.
     #[arg(long, visible_alias = "probabilities")]
     pub(crate) marginals: bool,
+    /// Sequences: the K best labellings of each, every one after a line `# rank probability`.
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) best: Option<u32>,
+    /// Sequences: only labellings that are valid in this scheme.
+    #[arg(long, value_enum)]
+    pub(crate) scheme: Option<Scheme>,
+    /// Sequences: transitions that are not allowed, a line `label<TAB>label` each.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) forbid: Option<PathBuf>,
+    /// Sequences: keep the labels that are known in the data (`?` is not known, `{A|B}` is one of those).
+    #[arg(long)]
+    pub(crate) forced: bool,
+    /// Sequences: the data has no labels; by default a column too few tells.
+    #[arg(long, conflicts_with = "forced")]
+    pub(crate) unlabelled: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -28,17 +45,31 @@ pub(crate) struct Predict {
 /// Score a model on data with known targets
 ///
 /// Lasso: R², mean squared and mean absolute error. Logistic: accuracy, area under the ROC curve, log loss (mean of -log p, natural
-/// logarithm), and precision, recall and F1 of each label.
+/// logarithm), and precision, recall and F1 of each label. Sequences: accuracy of items and of whole sequences, log loss (mean over sequences),
+/// precision, recall and F1 of each label, and of chunks if labels are BIO or IOBES (conlleval's definition). Items per second count
+/// reading and labelling.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   gibbsite eval --model m.gib test.svm
-  gibbsite eval --model m.gib test.csv --target price --json")]
+  gibbsite eval --model m.gib test.csv --target price --json
+  gibbsite eval --model chunk.gib --format columns test.txt")]
 pub(crate) struct Eval {
     /// The model.
     #[arg(long, value_name = "M")]
     pub(crate) model: PathBuf,
     #[command(flatten)]
     pub(crate) data: Data,
+    /// Sequences: only labellings that are valid in this scheme.
+    #[arg(long, value_enum)]
+    pub(crate) scheme: Option<Scheme>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scheme {
+    /// `B-X` begins a chunk, `I-X` continues one, `O` is outside.
+    Bio,
+    /// As bio, `E-X` ends a chunk, `S-X` is one of a single item.
+    Iobes,
 }

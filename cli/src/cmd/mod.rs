@@ -6,11 +6,12 @@ pub(crate) mod infer;
 pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod regress;
+pub(crate) mod train;
 
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
-use gibbsite::model::RegressionModel;
+use gibbsite::model::{Container, Kind, RegressionModel, SequenceModel};
 use std::path::Path;
 
 /// What messages call an input.
@@ -31,10 +32,23 @@ fn read_evidence(path: Option<&Path>, cards: &[u32]) -> anyhow::Result<Evidence>
     uai::read_evidence(&source.bytes, cards).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))
 }
 
-/// Opens a model that `regress --model` wrote; errors begin with the file's name.
-fn open_model(path: &Path) -> anyhow::Result<RegressionModel> {
+/// A model of any kind that can predict.
+pub(crate) enum AnyModel {
+    Regression(RegressionModel),
+    Sequences(SequenceModel),
+}
+
+/// Opens a model that `--model` wrote; errors begin with the file's name.
+fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
     let source = Source::open(path)?;
-    RegressionModel::open(&source.bytes).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))
+    let open = || {
+        let file = Container::open(&source.bytes)?;
+        match file.kind {
+            Kind::SEQUENCES => SequenceModel::from_container(&file).map(AnyModel::Sequences),
+            _ => RegressionModel::from_container(&file).map(AnyModel::Regression),
+        }
+    };
+    open().map_err(|e| anyhow::anyhow!("{}: {e}", source.name))
 }
 
 /// The most memory that this process has had, in mebibytes; where the system tells.

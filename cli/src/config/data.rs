@@ -10,6 +10,8 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(crate) struct Data {
     pub(crate) path: PathBuf,
+    /// The format as typed.
+    pub(crate) as_typed: Option<args::Format>,
     format: Option<Format>,
     zero_based: bool,
     pub(crate) target: Option<String>,
@@ -17,19 +19,34 @@ pub(crate) struct Data {
 }
 
 impl Data {
+    /// A design matrix.
     pub(super) fn check(usage: &Usage, typed: args::Data, cache: Option<PathBuf>) -> Self {
-        let format = typed.format.map(|f| match f {
-            args::Format::Svmlight => Format::Svmlight,
-            args::Format::Csv => Format::Csv,
+        if let Some(args::Format::Crfsuite | args::Format::Columns) = typed.format {
+            usage.wrong("--format crfsuite and columns are sequences: see `gibbsite train`");
+        }
+        Self::check_any(usage, typed, cache)
+    }
+
+    /// A design matrix, or sequences.
+    pub(super) fn check_any(usage: &Usage, typed: args::Data, cache: Option<PathBuf>) -> Self {
+        let format = typed.format.and_then(|f| match f {
+            args::Format::Svmlight => Some(Format::Svmlight),
+            args::Format::Csv => Some(Format::Csv),
+            args::Format::Crfsuite | args::Format::Columns => None,
         });
+        let as_typed = typed.format;
         match format.unwrap_or_else(|| Format::of(&typed.data)) {
+            _ if as_typed.is_some() && format.is_none() && (typed.zero_based || typed.target.is_some()) => {
+                usage.wrong("--zero-based and --target are not for sequences");
+            }
+            _ if as_typed.is_some() && format.is_none() => {}
             Format::Csv if typed.zero_based => usage.wrong("--zero-based is for svmlight data"),
             Format::Svmlight if typed.target.is_some() => {
                 usage.wrong("--target is for csv data (`--format csv` if the file is not called so)");
             }
             _ => {}
         }
-        Self { path: typed.data, format, zero_based: typed.zero_based, target: typed.target, cache }
+        Self { path: typed.data, as_typed, format, zero_based: typed.zero_based, target: typed.target, cache }
     }
 
     /// The name for messages.

@@ -3,10 +3,12 @@
 mod data;
 mod infer;
 mod regress;
+mod train;
 
 pub(crate) use data::Data;
 pub(crate) use infer::{Infer, Inspect};
-pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress};
+pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress, SequenceOptions};
+pub(crate) use train::Train;
 
 use crate::{args, output};
 use clap::CommandFactory;

@@ -102,17 +102,35 @@ pub(crate) struct Predict {
     pub(crate) model: PathBuf,
     pub(crate) data: Data,
     pub(crate) marginals: bool,
+    pub(crate) sequences: SequenceOptions,
     pub(crate) common: Common,
+}
+
+/// What only models of sequences know.
+#[derive(Debug)]
+pub(crate) struct SequenceOptions {
+    pub(crate) best: Option<usize>,
+    pub(crate) scheme: Option<args::Scheme>,
+    pub(crate) forbid: Option<PathBuf>,
+    pub(crate) forced: bool,
+    pub(crate) unlabelled: bool,
 }
 
 impl Predict {
     pub(crate) fn check(typed: args::Predict) -> anyhow::Result<Self> {
         let usage = Usage(&["predict"]);
-        usage.one_stdin(&[Some(&typed.model), Some(&typed.data.data)]);
+        usage.one_stdin(&[Some(&typed.model), Some(&typed.data.data), typed.forbid.as_ref()]);
         let common = Common::from(typed.common);
-        let data = Data::check(&usage, typed.data, None);
+        let data = Data::check_any(&usage, typed.data, None);
         output::check(common.output.as_deref())?;
-        Ok(Self { model: typed.model, data, marginals: typed.marginals, common })
+        let sequences = SequenceOptions {
+            best: typed.best.map(|k| k as usize),
+            scheme: typed.scheme,
+            forbid: typed.forbid,
+            forced: typed.forced,
+            unlabelled: typed.unlabelled,
+        };
+        Ok(Self { model: typed.model, data, marginals: typed.marginals, sequences, common })
     }
 }
 
@@ -120,6 +138,7 @@ impl Predict {
 pub(crate) struct Eval {
     pub(crate) model: PathBuf,
     pub(crate) data: Data,
+    pub(crate) scheme: Option<args::Scheme>,
     pub(crate) common: Common,
 }
 
@@ -128,9 +147,9 @@ impl Eval {
         let usage = Usage(&["eval"]);
         usage.one_stdin(&[Some(&typed.model), Some(&typed.data.data)]);
         let common = Common::from(typed.common);
-        let data = Data::check(&usage, typed.data, None);
+        let data = Data::check_any(&usage, typed.data, None);
         output::check(common.output.as_deref())?;
-        Ok(Self { model: typed.model, data, common })
+        Ok(Self { model: typed.model, data, scheme: typed.scheme, common })
     }
 }
 

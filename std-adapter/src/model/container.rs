@@ -4,7 +4,7 @@
 //! bytes            what
 //! 8                magic: 89 67 69 62 0d 0a 1a 0a ("\x89gib\r\n\x1a\n": text-mode damage shows, as in PNG)
 //! 4                format version, 1
-//! 4                kind, four letters: "regr" for a sparse regression
+//! 4                kind, four letters: "regr" for a sparse regression, "seqs" for a chain over sequences
 //! 4                length of the header
 //! 4                number of sections
 //! 24 a section     name (four letters), four zero bytes, first byte, length in bytes
@@ -32,6 +32,8 @@ pub struct Kind(pub [u8; 4]);
 impl Kind {
     /// A sparse regression.
     pub const REGRESSION: Self = Self(*b"regr");
+    /// A chain over the items of sequences.
+    pub const SEQUENCES: Self = Self(*b"seqs");
 }
 
 impl fmt::Display for Kind {

@@ -1,6 +1,7 @@
 //! A fitted sparse regression: what it was fitted to, and its non-zero weights.
 
 use super::container::{self, Container, Kind, ModelError};
+use super::header::Header;
 use crate::data::dataset::Names;
 use crate::data::matrix::Matrix;
 use crate::regress::Task;
@@ -310,31 +311,6 @@ pub fn task_name(task: Task) -> &'static str {
     match task {
         Task::Lasso => "lasso",
         Task::Logistic => "logistic",
-    }
-}
-
-/// Fields of the header, each with an error that names it.
-struct Header<'a>(&'a Value);
-
-impl Header<'_> {
-    fn wrong(&self, name: &str) -> ModelError {
-        ModelError::Content(format!("the header's field `{name}` is {}", self.0[name]))
-    }
-
-    fn number(&self, name: &str) -> Result<f64, ModelError> {
-        self.0[name].as_f64().ok_or_else(|| self.wrong(name))
-    }
-
-    fn count(&self, name: &str) -> Result<usize, ModelError> {
-        self.0[name].as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| self.wrong(name))
-    }
-
-    fn flag(&self, name: &str) -> Result<bool, ModelError> {
-        self.0[name].as_bool().ok_or_else(|| self.wrong(name))
-    }
-
-    fn text(&self, name: &str) -> Result<String, ModelError> {
-        self.0[name].as_str().map(str::to_owned).ok_or_else(|| self.wrong(name))
     }
 }
 

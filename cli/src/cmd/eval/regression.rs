@@ -1,17 +1,17 @@
-//! `gibbsite eval`: how good a model is on data with known targets.
+//! Scores of a sparse regression.
 
-use super::open_model;
+use crate::cmd::predict::regression::remark;
 use crate::{Outcome, config, output};
+use gibbsite::model::RegressionModel;
 use gibbsite::regress::score::{ClassScore, ValueScore, score_classes, score_values};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Instant;
 
-pub(crate) fn run(config: &config::Eval) -> anyhow::Result<Outcome> {
+pub(crate) fn run(config: &config::Eval, model: &RegressionModel) -> anyhow::Result<Outcome> {
     let common = &config.common;
-    let model = open_model(&config.model)?;
-    let data = config.data.read_for(&model, true, common.par)?;
-    super::predict::remark(common, &model, &data);
+    let data = config.data.read_for(model, true, common.par)?;
+    remark(common, model, &data);
     let start = Instant::now();
     let margins = model.margins(&data.matrix);
     let rate = margins.len() as f64 / start.elapsed().as_secs_f64().max(1e-9);

@@ -1,32 +1,34 @@
-//! `gibbsite predict`: predictions of a model.
+//! Predictions of a sparse regression.
 
-use super::open_model;
 use crate::{Outcome, config, output};
 use gibbsite::data::dataset::Dataset;
 use gibbsite::model::RegressionModel;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-pub(crate) fn run(config: &config::Predict) -> anyhow::Result<Outcome> {
+pub(crate) fn run(config: &config::Predict, model: &RegressionModel) -> anyhow::Result<Outcome> {
     let common = &config.common;
-    let model = open_model(&config.model)?;
-    let data = config.data.read_for(&model, false, common.par)?;
-    remark(common, &model, &data);
+    let options = &config.sequences;
+    if options.best.is_some() || options.scheme.is_some() || options.forced || options.forbid.is_some() {
+        common.warn("--best, --scheme, --forbid and --forced are for models of sequences, and not looked at");
+    }
+    let data = config.data.read_for(model, false, common.par)?;
+    remark(common, model, &data);
     let margins = model.margins(&data.matrix);
     if config.marginals && model.labels.is_none() {
         common.warn("a lasso predicts numbers, which have no probabilities");
     }
     let text = if common.json {
-        format!("{}\n", as_json(&model, &margins, config.marginals))
+        format!("{}\n", as_json(model, &margins, config.marginals))
     } else {
-        as_text(&model, &margins, config.marginals)
+        as_text(model, &margins, config.marginals)
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(Outcome::Done)
 }
 
 /// What was noticed while reading. That a sparse model does not look at every feature is no news, that it sees none is.
-pub(super) fn remark(common: &config::Common, model: &RegressionModel, data: &Dataset) {
+pub(in crate::cmd) fn remark(common: &config::Common, model: &RegressionModel, data: &Dataset) {
     if !model.weights.is_empty() && data.matrix.nonzeros() == 0 {
         common.warn("no feature that the model uses is in the data: all predictions are the same");
     }

@@ -1,0 +1,14 @@
+//! `gibbsite predict`: predictions of a model.
+
+pub(super) mod regression;
+pub(super) mod sequences;
+
+use super::{AnyModel, open_model};
+use crate::{Outcome, config};
+
+pub(crate) fn run(config: &config::Predict) -> anyhow::Result<Outcome> {
+    match open_model(&config.model)? {
+        AnyModel::Regression(model) => regression::run(config, &model),
+        AnyModel::Sequences(model) => config.common.par.run(|_| sequences::run(config, &model)),
+    }
+}

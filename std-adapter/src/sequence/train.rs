@@ -1,0 +1,232 @@
+//! From labelled sequences to a model.
+
+use crate::data::sequences::{Corpus, Sequences};
+use crate::features::{Index, IndexError, Seen};
+use crate::model::sequence::{Facts, Origin, SequenceModel};
+use crate::objective::sequences::SequenceLikelihood;
+use crate::par::Par;
+use crate::solver::lbfgs::{LbfgsError, LbfgsInfo, LbfgsParams, Point, Smooth, State, Stop, minimize};
+use std::fmt;
+
+/// Which parameters there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generate {
+    /// A weight for each attribute with each label, not only with those that it was seen with.
+    pub all_states: bool,
+    /// A weight for each transition, not only for those that were seen.
+    pub all_transitions: bool,
+}
+
+/// How to train.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainParams {
+    /// `C₁`, weight of `‖θ‖₁`.
+    pub l1: f64,
+    /// `C₂`, weight of `½‖θ‖²`.
+    pub l2: f64,
+    /// Done when the subdifferential violation is at most this share of what it is at `θ = 0`.
+    pub tolerance: f64,
+    /// Done as soon as the objective is not above this.
+    pub target_objective: Option<f64>,
+    /// Most steps.
+    pub max_iterations: u64,
+    /// Pairs that L-BFGS remembers.
+    pub memory: usize,
+    /// Which parameters there are.
+    pub generate: Generate,
+    /// Threads; the result does not depend on them.
+    pub par: Par,
+}
+
+impl Default for TrainParams {
+    /// `C₂ = 1`, tolerance 10⁻⁵, what was seen, one thread.
+    fn default() -> Self {
+        Self {
+            l1: 0.0,
+            l2: 1.0,
+            tolerance: 1e-5,
+            target_objective: None,
+            max_iterations: 10_000,
+            memory: 8,
+            generate: Generate { all_states: false, all_transitions: false },
+            par: Par::Seq,
+        }
+    }
+}
+
+/// Why there is no model.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// No item has a label that is known.
+    NoLabels,
+    /// More parameters than can be numbered.
+    Index(IndexError),
+    /// The optimiser cannot begin.
+    Solver(LbfgsError),
+    /// The saved state is of another problem.
+    Resume {
+        /// Parameters of the state.
+        found: usize,
+        /// Parameters here.
+        expected: usize,
+    },
+    /// Without penalty the optimum may be infinitely far away.
+    Unbounded,
+}
+
+impl fmt::Display for TrainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLabels => write!(f, "no item has a known label: there is nothing to learn from"),
+            Self::Index(e) => write!(f, "{e}"),
+            Self::Solver(e) => write!(f, "{e}"),
+            Self::Resume { found, expected } => write!(
+                f,
+                "the checkpoint has {found} parameters, this problem {expected}: it was made from other data or options"
+            ),
+            Self::Unbounded => write!(
+                f,
+                "without --l1 and --l2 the weights would grow for ever: some label is certain given the attributes; give a penalty"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TrainError {}
+
+/// The parameters that the training data asks for: template 0 states, 1 transitions, 2 edges (if there are such attributes).
+///
+/// # Errors
+/// [`TrainError::NoLabels`], or too many parameters.
+pub fn index(corpus: &Corpus, generate: Generate) -> Result<Index, TrainError> {
+    let (sequences, alphabet) = (&corpus.sequences, &corpus.alphabet);
+    let labels = alphabet.labels.len() as u32;
+    if labels == 0 {
+        return Err(TrainError::NoLabels);
+    }
+    let wrong = TrainError::Index;
+    let attributes = alphabet.attributes.len() as u32;
+    let mut states = Seen::new(&[labels], attributes).map_err(wrong)?;
+    let mut transitions = Seen::new(&[labels; 2], 1).map_err(wrong)?;
+    let edge_attributes = alphabet.edge_attributes.len() as u32;
+    let mut edges = Seen::new(&[labels; 2], edge_attributes).map_err(wrong)?;
+    for sequence in sequences.iter() {
+        let mut before: Vec<u32> = Vec::new();
+        for t in 0..sequence.items() {
+            // What a set allows was seen; what is not known was not.
+            let gold = sequence.gold(t);
+            let now: Vec<u32> = match (gold.known(), sequences.set(gold)) {
+                (Some(label), _) => vec![label],
+                (None, Some(set)) => set.to_vec(),
+                (None, None) => Vec::new(),
+            };
+            for &label in &now {
+                sequence.attributes(t).ids.iter().for_each(|&a| states.see(a, label));
+                for &from in &before {
+                    transitions.see(0, from * labels + label);
+                    sequence.edge_attributes(t).iter().for_each(|&b| edges.see(b, from * labels + label));
+                }
+            }
+            before = now;
+        }
+    }
+    let mut index = Index::new();
+    match generate.all_states {
+        true => index.push_dense(&[labels], attributes),
+        false => index.push_seen(states, 1),
+    }
+    .map_err(wrong)?;
+    match generate.all_transitions {
+        true => index.push_dense(&[labels; 2], 1),
+        false => index.push_seen(transitions, 1),
+    }
+    .map_err(wrong)?;
+    if edge_attributes > 0 {
+        index.push_seen(edges, 1).map_err(wrong)?;
+    }
+    Ok(index)
+}
+
+/// Is shown each step with a state that can be saved; returns whether to go on.
+pub type Watch<'a> = dyn FnMut(&Point, &State) -> bool + 'a;
+
+/// Trains by maximum likelihood: minimises `-Σ log p(y|x) + C₁‖θ‖₁ + ½C₂‖θ‖²` ([`SequenceLikelihood`]) with L-BFGS, or its proximal
+/// form if `C₁ > 0` ([`minimize`]).
+///
+/// Inputs: sequences with their alphabet, and where to start: nowhere, or a state of a run that was interrupted. Output: the model, with zeros left out
+/// if `C₁ > 0`, and how the run went. Stops as `params` says or when `watch` returns `false`; the model is the best so far either way.
+///
+/// ```
+/// use gibbsite::data::sequences::{Format, ReadParams, read_from};
+/// use gibbsite::model::sequence::Origin;
+/// use gibbsite::sequence::train::{TrainParams, train};
+/// let text = "N\tdog\nV\tbarks\n\nN\tcat\nV\tsleeps\n";
+/// let corpus = read_from(text.as_bytes(), &ReadParams::new(Format::Crfsuite))?;
+/// let (model, info) = train(&corpus, Origin::Crfsuite, "", &TrainParams::default(), None, &mut |_, _| true)?;
+/// assert!(model.facts.converged && info.end.objective < 4.0 * 2f64.ln());
+/// assert_eq!(model.index.len(), 4 + 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// A [`TrainError`].
+pub fn train(
+    corpus: &Corpus,
+    origin: Origin,
+    data: &str,
+    params: &TrainParams,
+    start: Option<State>,
+    watch: &mut Watch<'_>,
+) -> Result<(SequenceModel, LbfgsInfo), TrainError> {
+    let index = index(corpus, params.generate)?;
+    let (theta, info) = fit(&corpus.sequences, &index, params, start, watch)?;
+    let facts = Facts {
+        estimator: "mle".into(),
+        solver: if params.l1 > 0.0 { "owlqn" } else { "lbfgs" }.into(),
+        l1: params.l1,
+        l2: params.l2,
+        objective: info.end.objective,
+        violation: info.end.violation,
+        iterations: info.end.iterations,
+        converged: matches!(info.stop, Stop::Tolerance | Stop::Target),
+        sequences: corpus.sequences.len(),
+        items: corpus.sequences.items(),
+        data: data.into(),
+    };
+    let model = SequenceModel { alphabet: corpus.alphabet.clone(), index, theta, origin, facts };
+    let model = if params.l1 > 0.0 { model.compact() } else { model };
+    Ok((model, info))
+}
+
+/// Weights for an index.
+pub(crate) fn fit(
+    sequences: &Sequences,
+    index: &Index,
+    params: &TrainParams,
+    start: Option<State>,
+    watch: &mut Watch<'_>,
+) -> Result<(Vec<f64>, LbfgsInfo), TrainError> {
+    let start = start.unwrap_or_else(|| State::new(vec![0.0; index.len()]));
+    if start.theta().len() != index.len() {
+        return Err(TrainError::Resume { found: start.theta().len(), expected: index.len() });
+    }
+    let mut objective = SequenceLikelihood::new(sequences, index, params.par);
+    let how = LbfgsParams {
+        l1: params.l1,
+        l2: params.l2,
+        memory: params.memory,
+        tolerance: params.tolerance,
+        max_iterations: params.max_iterations,
+        target_objective: params.target_objective,
+        par: params.par,
+        ..LbfgsParams::default()
+    };
+    let (state, info) =
+        minimize(&mut objective as &mut dyn Smooth, start, &how, watch).map_err(TrainError::Solver)?;
+    // Likelihoods are sums of positive terms: next to nothing left means that they went to certainty.
+    if params.l1 == 0.0 && params.l2 == 0.0 && info.end.objective < 1e-3 && info.trace.len() > 1 {
+        return Err(TrainError::Unbounded);
+    }
+    Ok((state.into_theta(), info))
+}
