@@ -13,6 +13,7 @@ mod inspect;
 mod output;
 mod predict;
 mod regress;
+mod train;
 mod usage;
 
 use assert_cmd::Command;

@@ -3,7 +3,7 @@
 use crate::data::sequences::{Corpus, Sequences};
 use crate::features::{Index, IndexError, Seen};
 use crate::model::sequence::{Facts, Origin, SequenceModel};
-use crate::objective::sequences::SequenceLikelihood;
+use crate::objective::sequences::{EDGES, STATES, SequenceLikelihood, TRANSITIONS};
 use crate::par::Par;
 use crate::solver::lbfgs::{LbfgsError, LbfgsInfo, LbfgsParams, Point, Smooth, State, Stop, minimize};
 use std::fmt;
@@ -47,7 +47,7 @@ impl Default for TrainParams {
             tolerance: 1e-5,
             target_objective: None,
             max_iterations: 10_000,
-            memory: 8,
+            memory: 16,
             generate: Generate { all_states: false, all_transitions: false },
             par: Par::Seq,
         }
@@ -212,15 +212,19 @@ pub(crate) fn fit(
         return Err(TrainError::Resume { found: start.theta().len(), expected: index.len() });
     }
     let mut objective = SequenceLikelihood::new(sequences, index, params.par);
+    // Curvature grows with how often an attribute is seen with a label, but less than in proportion. Found on CoNLL-2000 chunking: evaluations to CRFsuite's
+    // objective 134 without, 111 with the fourth root, 139 with the square root; with L1 the square root did best.
+    let power = if params.l1 > 0.0 { 0.5 } else { 0.25 };
+    let scale = observed(sequences, index).into_iter().map(|count| (count + 2.0).powf(power)).collect();
     let how = LbfgsParams {
         l1: params.l1,
         l2: params.l2,
+        scale: Some(scale),
         memory: params.memory,
         tolerance: params.tolerance,
         max_iterations: params.max_iterations,
         target_objective: params.target_objective,
         par: params.par,
-        ..LbfgsParams::default()
     };
     let (state, info) =
         minimize(&mut objective as &mut dyn Smooth, start, &how, watch).map_err(TrainError::Solver)?;
@@ -229,4 +233,31 @@ pub(crate) fn fit(
         return Err(TrainError::Unbounded);
     }
     Ok((state.into_theta(), info))
+}
+
+/// How often each parameter's attribute and labels were seen together: the sum of squared values.
+fn observed(sequences: &Sequences, index: &Index) -> Vec<f64> {
+    let labels = index.size(STATES) as u32;
+    let mut counts = vec![0.0; index.len()];
+    let mut see = |template, attribute, configuration, value: f64| {
+        if let Some(p) = index.parameter(template, attribute, configuration) {
+            counts[p] += value * value;
+        }
+    };
+    for sequence in sequences.iter() {
+        let mut before = None;
+        for t in 0..sequence.items() {
+            let now = sequence.gold(t).known();
+            if let Some(label) = now {
+                sequence.attributes(t).iter().for_each(|(a, v)| see(STATES, a, label, v));
+                if let Some(from) = before {
+                    let pair = from * labels + label;
+                    see(TRANSITIONS, 0, pair, 1.0);
+                    sequence.edge_attributes(t).iter().for_each(|&b| see(EDGES, b, pair, 1.0));
+                }
+            }
+            before = now;
+        }
+    }
+    counts
 }
