@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let result = match args.command {
         args::Command::Infer(typed) => config::Infer::check(typed).and_then(|c| cmd::infer::run(&c)),
         args::Command::Train(typed) => config::Train::check(typed).and_then(|c| cmd::train::run(&c)),
+        args::Command::Import(typed) => config::Import::check(typed).and_then(|c| cmd::import::run(&c)),
         args::Command::Regress(typed) => config::Regress::check(typed).and_then(|c| cmd::regress::run(&c)),
         args::Command::Predict(typed) => config::Predict::check(typed).and_then(|c| cmd::predict::run(&c)),
         args::Command::Eval(typed) => config::Eval::check(typed).and_then(|c| cmd::eval::run(&c)),

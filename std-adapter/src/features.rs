@@ -275,6 +275,14 @@ impl Index {
         }
     }
 
+    /// For passes over very many attributes of a sparse template: where each attribute's parameters begin, less the template's first, one more entry for the end; and the
+    /// configuration of each. `None` if the template is dense.
+    #[inline]
+    pub(crate) fn lists(&self, template: usize) -> Option<(&[u32], &[u32])> {
+        let t = &self.templates[template];
+        (!t.starts.is_empty()).then_some((&t.starts, &t.configurations))
+    }
+
     /// The parameter about an attribute and a configuration, if there is one.
     pub fn parameter(&self, template: usize, attribute: u32, configuration: u32) -> Option<usize> {
         let range = self.parameters(template, attribute);
@@ -348,8 +356,10 @@ impl Index {
         for (attribute, value) in attributes {
             let a = attribute as usize;
             if t.starts.is_empty() {
-                let weights = theta.get(a * table.len()..).unwrap_or(&[]);
-                table.iter_mut().zip(weights).for_each(|(t, &w)| *t += value * w);
+                // The table may be longer: rows have padding.
+                let size = t.size as usize;
+                let weights = theta.get(a * size..).unwrap_or(&[]);
+                table.iter_mut().zip(weights).take(size).for_each(|(t, &w)| *t += value * w);
             } else if let Some(&[from, to]) = t.starts.get(a..a + 2) {
                 let range = from as usize..to as usize;
                 let pairs = t.configurations[range.clone()].iter().zip(&theta[range]);
@@ -372,8 +382,9 @@ impl Index {
         for (attribute, value) in attributes {
             let a = attribute as usize;
             if t.starts.is_empty() {
-                let own = gradient.get_mut(a * residual.len()..).unwrap_or(&mut []);
-                own.iter_mut().zip(residual).for_each(|(g, &r)| *g += value * r);
+                let size = t.size as usize;
+                let own = gradient.get_mut(a * size..).unwrap_or(&mut []);
+                own.iter_mut().zip(residual).take(size).for_each(|(g, &r)| *g += value * r);
             } else if let Some(&[from, to]) = t.starts.get(a..a + 2) {
                 let range = from as usize..to as usize;
                 let pairs = gradient[range.clone()].iter_mut().zip(&t.configurations[range]);

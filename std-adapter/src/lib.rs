@@ -6,6 +6,7 @@
 pub mod data;
 pub mod features;
 pub mod field;
+pub mod import;
 pub mod infer;
 pub mod memory;
 pub mod model;

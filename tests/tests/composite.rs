@@ -610,7 +610,10 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(build(&data), ObjectiveError::NoSamples);
     data.push(&field, &[0; 400], [[]; 0]).unwrap();
     let text = build(&data).to_string();
-    assert!(text.contains("400 variables free") && text.contains("--inference gibbs or bp"), "{text}");
+    assert!(
+        text.contains("400 variables free") && text.contains("--estimator pseudo or composite"),
+        "{text}"
+    );
     let other = Field::pairwise(vec![4; 4], &Structure::Chain, true).unwrap();
     let found = Composite::new(&field, &index, &data, &Components::pseudo(&other), &params).map(|_| ());
     assert_eq!(found, Err(ObjectiveError::Component(ComponentError::Uncovered { variable: 4 })));

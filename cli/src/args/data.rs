@@ -29,6 +29,8 @@ pub(crate) enum Format {
     Crfsuite,
     /// Sequences: columns separated by spaces or tabs, the label last, blank lines between sequences.
     Columns,
+    /// Fields: CSV with a header, a row an example.
+    Table,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

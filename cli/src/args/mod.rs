@@ -2,6 +2,7 @@
 
 mod analyze;
 mod data;
+mod import;
 mod infer;
 mod predict;
 mod regress;
@@ -9,10 +10,11 @@ mod train;
 
 pub(crate) use analyze::{Analyze, Parallelism, Simulate};
 pub(crate) use data::{Data, Format, Storage};
+pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect, Method, Task};
 pub(crate) use predict::{Eval, Predict, Scheme};
 pub(crate) use regress::{Regress, RegressTask, Rule, Solver};
-pub(crate) use train::{Estimator, SequenceFormat, Train, TrainSolver};
+pub(crate) use train::{Estimator, Optimize, Start, TableArgs, Train, TrainFormat, TrainSolver};
 
 use clap::{Args as Group, Parser, Subcommand};
 use std::path::PathBuf;
@@ -29,6 +31,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Infer(Infer),
     Train(Train),
+    Import(Import),
     Regress(Regress),
     Predict(Predict),
     Eval(Eval),

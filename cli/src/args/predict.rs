@@ -7,13 +7,14 @@ use std::path::PathBuf;
 /// Predict with a model that `--model` wrote
 ///
 /// One prediction a line, in the order of the data: a number (lasso) or a label as in the training data (logistic, sequences; a blank line between
-/// sequences). Targets in the data are not looked at, unless --forced. Columns of CSV data are found by their names, in any order; those that the model does not use may be there or not.
+/// sequences), or a row of CSV with the outputs (tables; with --marginals also columns `output:label`). Targets in the data are not looked at, unless --forced. Columns of CSV data are found by their names, in any order; those that the model does not use may be there or not.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   gibbsite predict --model m.gib new.svm
   gibbsite predict --model m.gib new.csv --probabilities
   gibbsite predict --model chunk.gib --format columns new.txt --scheme bio
-  gibbsite predict --model chunk.gib --format columns new.txt --best 5")]
+  gibbsite predict --model chunk.gib --format columns new.txt --best 5
+  gibbsite predict --model weather.gib --format table new.csv --forced --marginals")]
 pub(crate) struct Predict {
     /// The model.
     #[arg(long, value_name = "M")]
@@ -32,12 +33,15 @@ pub(crate) struct Predict {
     /// Sequences: transitions that are not allowed, a line `label<TAB>label` each.
     #[arg(long, value_name = "FILE")]
     pub(crate) forbid: Option<PathBuf>,
-    /// Sequences: keep the labels that are known in the data (`?` is not known, `{A|B}` is one of those).
+    /// Sequences and tables: keep the labels that are known in the data (`?` is not known; in sequences `{A|B}` is one of those).
     #[arg(long)]
     pub(crate) forced: bool,
     /// Sequences: the data has no labels; by default a column too few tells.
     #[arg(long, conflicts_with = "forced")]
     pub(crate) unlabelled: bool,
+    /// Tables: mebibytes that exact inference may take, for each thread; beyond, belief propagation estimates.
+    #[arg(long, value_name = "M", default_value_t = 1024.0, allow_negative_numbers = true)]
+    pub(crate) max_table_mib: f64,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -46,13 +50,14 @@ pub(crate) struct Predict {
 ///
 /// Lasso: R², mean squared and mean absolute error. Logistic: accuracy, area under the ROC curve, log loss (mean of -log p, natural
 /// logarithm), and precision, recall and F1 of each label. Sequences: accuracy of items and of whole sequences, log loss (mean over sequences),
-/// precision, recall and F1 of each label, and of chunks if labels are BIO or IOBES (conlleval's definition). Items per second count
-/// reading and labelling.
+/// precision, recall and F1 of each label, and of chunks if labels are BIO or IOBES (conlleval's definition). Tables: accuracy of cells and of
+/// whole rows, log loss (mean over rows), precision, recall and F1 of each label. Items per second count reading and labelling.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   gibbsite eval --model m.gib test.svm
   gibbsite eval --model m.gib test.csv --target price --json
-  gibbsite eval --model chunk.gib --format columns test.txt")]
+  gibbsite eval --model chunk.gib --format columns test.txt
+  gibbsite eval --model weather.gib --format table test.csv --json")]
 pub(crate) struct Eval {
     /// The model.
     #[arg(long, value_name = "M")]
@@ -62,6 +67,9 @@ pub(crate) struct Eval {
     /// Sequences: only labellings that are valid in this scheme.
     #[arg(long, value_enum)]
     pub(crate) scheme: Option<Scheme>,
+    /// Tables: mebibytes that exact inference may take, for each thread; beyond, belief propagation estimates.
+    #[arg(long, value_name = "M", default_value_t = 1024.0, allow_negative_numbers = true)]
+    pub(crate) max_table_mib: f64,
     #[command(flatten)]
     pub(crate) common: Common,
 }

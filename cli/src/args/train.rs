@@ -6,31 +6,41 @@ use std::path::PathBuf;
 
 /// Train a conditional random field
 ///
-/// Minimises `-Σ log p(y|x) + C1·‖θ‖₁ + C2/2·‖θ‖₂²`, sums over sequences. (CRFsuite's c1 is C1; its c2 is C2/2, so `--l2 2` here is `c2=1` there.) The run ends when
+/// Minimises `-Σ log p(y|x) + C1·‖θ‖₁ + C2/2·‖θ‖₂²`, sums over sequences or rows. (CRFsuite's c1 is C1; its c2 is C2/2, so `--l2 2` here is `c2=1` there.) The run ends when
 /// the subdifferential violation, which is 0 at the optimum and nowhere else, is at most `--tolerance` times its value at θ = 0.
 ///
-/// A label `?` in the data is not known; `{A|B}` is one of those. Exit codes: 0 done; 1 the input is at fault; 2 wrong usage; 3 stopped before the
+/// A label `?` in the data is not known; in sequences, `{A|B}` is one of those.
+///
+/// Tables (`--format table`): CSV with a header, a row an example. Outputs are discrete and are joined by the edges of --structure; a label that is
+/// empty or `?` is not known. Inputs are numbers, or discrete if some cell of the column is none. Each output sees a constant and all inputs, or those of
+/// --input-map; edges see the constant.
+///
+/// Exit codes: 0 done; 1 the input is at fault; 2 wrong usage; 3 stopped before the
 /// tolerance was met, also by Ctrl-C (the best model so far is written, and says so; Ctrl-C again quits at once).
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   gibbsite train --format crfsuite train.txt --model m.gib
   gibbsite train --format columns --template chunk.tpl train.txt --model chunk.gib --holdout test.txt
   gibbsite train --format crfsuite train.txt.gz --l1 1 --l2 0.1 --model small.gib --json
-  gibbsite train --format crfsuite huge.txt --model m.gib --checkpoint m.ckpt --resume")]
+  gibbsite train --format crfsuite huge.txt --model m.gib --checkpoint m.ckpt --resume
+  gibbsite train --format table weather.csv --outputs sky,wind,rain,umbrella --inputs '*' --structure chain --model w.gib
+  gibbsite train --format table images.csv --outputs 'p*' --structure grid:20x20 --share --estimator composite --components combs --model i.gib")]
 pub(crate) struct Train {
     /// The data, `-` for standard input; `.gz` and `.zst` are read as they are.
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     /// How the data is written.
     #[arg(long, value_enum)]
-    pub(crate) format: SequenceFormat,
+    pub(crate) format: TrainFormat,
     /// Write the model to FILE, for `predict`, `eval` and `inspect`.
     #[arg(long, value_name = "OUT")]
     pub(crate) model: PathBuf,
     /// columns: what attributes to make of the columns, in the notation of CRF++ and Wapiti.
     #[arg(long, value_name = "FILE")]
     pub(crate) template: Option<PathBuf>,
-    /// What is maximised.
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What is maximised; sequences: mle.
     #[arg(long, value_enum, default_value_t = Estimator::Mle)]
     pub(crate) estimator: Estimator,
     /// Penalty C1 on the sum of all |θ|: most weights become 0.
@@ -73,18 +83,78 @@ pub(crate) struct Train {
     pub(crate) common: Common,
 }
 
+/// Options of tables.
+#[derive(Debug, Group)]
+pub(crate) struct TableArgs {
+    /// table: columns to be predicted, comma separated; `y*` is all that begin with `y`.
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) outputs: Option<String>,
+    /// table: columns to predict from, likewise; `*` is all others. Without it the field has no inputs.
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) inputs: Option<String>,
+    /// table: which outputs are joined: chain, star, full, independent, grid:ROWSxCOLUMNS, or file:EDGES.csv with two outputs a line.
+    #[arg(long, value_name = "STRUCTURE")]
+    pub(crate) structure: Option<String>,
+    /// table: a CSV `output,input` that says which outputs see which inputs; those that are not in it see none.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input_map: Option<PathBuf>,
+    /// table: one alphabet and one set of weights for all outputs, and one for all edges. The k-th inputs of all outputs share their weights.
+    #[arg(long)]
+    pub(crate) share: bool,
+    /// table: take numbers as (x - mean) / deviation, both of the training data.
+    #[arg(long)]
+    pub(crate) standardize: bool,
+    /// table, with --estimator composite: auto (mle if exact inference is cheap, else combs on grids, else pseudo), mle, pseudo, pairs, combs,
+    /// combs-horizontal, combs-both, tree[:N], k:K, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their numbers from 0.
+    #[arg(long, value_name = "COMPONENTS")]
+    pub(crate) components: Option<String>,
+    /// table: all parameters together, or each component by itself, with averages where they overlap.
+    #[arg(long, value_enum, default_value_t = Optimize::Joint)]
+    pub(crate) optimize: Optimize,
+    /// table: where to begin.
+    #[arg(long, value_enum, default_value_t = Start::Zero)]
+    pub(crate) start: Start,
+    /// table: mebibytes that the tables of exact inference may take, for each thread.
+    #[arg(long, value_name = "M", default_value_t = 1024.0, allow_negative_numbers = true)]
+    pub(crate) max_table_mib: f64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SequenceFormat {
+pub(crate) enum TrainFormat {
     /// An item a line, `LABEL<TAB>attribute[:value]<TAB>…`, blank lines between sequences.
     Crfsuite,
     /// Columns separated by spaces or tabs, the label last, blank lines between sequences; needs --template.
     Columns,
+    /// CSV with a header, a row an example; needs --outputs and --structure.
+    Table,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Estimator {
     /// The likelihood.
     Mle,
+    /// The pseudolikelihood: each output given all others.
+    Pseudo,
+    /// Each factor by itself: fast, not consistent.
+    Piecewise,
+    /// The composite likelihood of --components.
+    Composite,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Optimize {
+    /// One problem.
+    Joint,
+    /// A problem for each component, solved in parallel; weights that several have are averaged.
+    Disjoint,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Start {
+    /// All weights 0.
+    Zero,
+    /// A rough optimum of the pseudolikelihood.
+    Pseudo,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

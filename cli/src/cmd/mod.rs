@@ -2,6 +2,7 @@
 
 pub(crate) mod analyze;
 pub(crate) mod eval;
+pub(crate) mod import;
 pub(crate) mod infer;
 pub(crate) mod inspect;
 pub(crate) mod predict;
@@ -11,7 +12,7 @@ pub(crate) mod train;
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
-use gibbsite::model::{Container, Kind, RegressionModel, SequenceModel};
+use gibbsite::model::{Container, FieldModel, Kind, RegressionModel, SequenceModel};
 use std::path::Path;
 
 /// What messages call an input.
@@ -36,6 +37,7 @@ fn read_evidence(path: Option<&Path>, cards: &[u32]) -> anyhow::Result<Evidence>
 pub(crate) enum AnyModel {
     Regression(RegressionModel),
     Sequences(SequenceModel),
+    Field(Box<FieldModel>),
 }
 
 /// Opens a model that `--model` wrote; errors begin with the file's name.
@@ -45,6 +47,7 @@ fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
         let file = Container::open(&source.bytes)?;
         match file.kind {
             Kind::SEQUENCES => SequenceModel::from_container(&file).map(AnyModel::Sequences),
+            Kind::FIELD => FieldModel::from_container(&file).map(|m| AnyModel::Field(Box::new(m))),
             _ => RegressionModel::from_container(&file).map(AnyModel::Regression),
         }
     };

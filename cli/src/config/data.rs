@@ -24,20 +24,25 @@ impl Data {
         if let Some(args::Format::Crfsuite | args::Format::Columns) = typed.format {
             usage.wrong("--format crfsuite and columns are sequences: see `gibbsite train`");
         }
+        if typed.format == Some(args::Format::Table) {
+            usage.wrong(
+                "--format table is for fields over columns: see `gibbsite train`; for numbers use csv",
+            );
+        }
         Self::check_any(usage, typed, cache)
     }
 
-    /// A design matrix, or sequences.
+    /// A design matrix, sequences, or a table.
     pub(super) fn check_any(usage: &Usage, typed: args::Data, cache: Option<PathBuf>) -> Self {
         let format = typed.format.and_then(|f| match f {
             args::Format::Svmlight => Some(Format::Svmlight),
             args::Format::Csv => Some(Format::Csv),
-            args::Format::Crfsuite | args::Format::Columns => None,
+            args::Format::Crfsuite | args::Format::Columns | args::Format::Table => None,
         });
         let as_typed = typed.format;
         match format.unwrap_or_else(|| Format::of(&typed.data)) {
             _ if as_typed.is_some() && format.is_none() && (typed.zero_based || typed.target.is_some()) => {
-                usage.wrong("--zero-based and --target are not for sequences");
+                usage.wrong("--zero-based and --target are not for sequences and tables");
             }
             _ if as_typed.is_some() && format.is_none() => {}
             Format::Csv if typed.zero_based => usage.wrong("--zero-based is for svmlight data"),

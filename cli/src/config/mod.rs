@@ -1,14 +1,16 @@
 //! Arguments, checked: what a command needs, in the library's terms.
 
 mod data;
+mod import;
 mod infer;
 mod regress;
 mod train;
 
 pub(crate) use data::Data;
+pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect};
 pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress, SequenceOptions};
-pub(crate) use train::Train;
+pub(crate) use train::{Shape, Train, TrainSequences, TrainTable, TrainTask};
 
 use crate::{args, output};
 use clap::CommandFactory;
@@ -29,9 +31,15 @@ pub(crate) struct Common {
 
 impl From<args::Common> for Common {
     fn from(typed: args::Common) -> Self {
+        Self::from_ref(&typed)
+    }
+}
+
+impl Common {
+    fn from_ref(typed: &args::Common) -> Self {
         Self {
             json: typed.json,
-            output: typed.output.filter(|path| path.as_os_str() != "-"),
+            output: typed.output.clone().filter(|path| path.as_os_str() != "-"),
             par: typed.threads.map_or_else(Par::all, |n| Par::threads(n as usize)),
             seed: typed.seed,
             quiet: typed.quiet,

@@ -103,6 +103,7 @@ pub(crate) struct Predict {
     pub(crate) data: Data,
     pub(crate) marginals: bool,
     pub(crate) sequences: SequenceOptions,
+    pub(crate) max_table_mib: f64,
     pub(crate) common: Common,
 }
 
@@ -119,6 +120,7 @@ pub(crate) struct SequenceOptions {
 impl Predict {
     pub(crate) fn check(typed: args::Predict) -> anyhow::Result<Self> {
         let usage = Usage(&["predict"]);
+        usage.at_least_0("--max-table-mib", typed.max_table_mib);
         usage.one_stdin(&[Some(&typed.model), Some(&typed.data.data), typed.forbid.as_ref()]);
         let common = Common::from(typed.common);
         let data = Data::check_any(&usage, typed.data, None);
@@ -130,7 +132,8 @@ impl Predict {
             forced: typed.forced,
             unlabelled: typed.unlabelled,
         };
-        Ok(Self { model: typed.model, data, marginals: typed.marginals, sequences, common })
+        let (marginals, max_table_mib) = (typed.marginals, typed.max_table_mib);
+        Ok(Self { model: typed.model, data, marginals, sequences, max_table_mib, common })
     }
 }
 
@@ -139,17 +142,20 @@ pub(crate) struct Eval {
     pub(crate) model: PathBuf,
     pub(crate) data: Data,
     pub(crate) scheme: Option<args::Scheme>,
+    pub(crate) max_table_mib: f64,
     pub(crate) common: Common,
 }
 
 impl Eval {
     pub(crate) fn check(typed: args::Eval) -> anyhow::Result<Self> {
         let usage = Usage(&["eval"]);
+        usage.at_least_0("--max-table-mib", typed.max_table_mib);
         usage.one_stdin(&[Some(&typed.model), Some(&typed.data.data)]);
         let common = Common::from(typed.common);
         let data = Data::check_any(&usage, typed.data, None);
         output::check(common.output.as_deref())?;
-        Ok(Self { model: typed.model, data, scheme: typed.scheme, common })
+        let max_table_mib = typed.max_table_mib;
+        Ok(Self { model: typed.model, data, scheme: typed.scheme, max_table_mib, common })
     }
 }
 

@@ -2,16 +2,15 @@
 
 use super::{Common, Usage};
 use crate::{args, output};
+use gibbsite::field::Structure;
+use gibbsite::field::train as field;
 use gibbsite::sequence::train::{Generate, TrainParams};
 use std::path::PathBuf;
 
 #[derive(Debug)]
 pub(crate) struct Train {
     pub(crate) data: PathBuf,
-    pub(crate) format: args::SequenceFormat,
-    pub(crate) template: Option<PathBuf>,
-    pub(crate) min_count: u64,
-    pub(crate) params: TrainParams,
+    pub(crate) task: TrainTask,
     pub(crate) model: PathBuf,
     pub(crate) holdout: Option<PathBuf>,
     pub(crate) checkpoint: Option<PathBuf>,
@@ -19,10 +18,54 @@ pub(crate) struct Train {
     pub(crate) common: Common,
 }
 
+#[derive(Debug)]
+pub(crate) enum TrainTask {
+    Sequences(TrainSequences),
+    Table(Box<TrainTable>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TrainSequences {
+    pub(crate) template: Option<PathBuf>,
+    pub(crate) min_count: u64,
+    pub(crate) params: TrainParams,
+}
+
+#[derive(Debug)]
+pub(crate) struct TrainTable {
+    pub(crate) outputs: String,
+    pub(crate) inputs: String,
+    pub(crate) input_map: Option<PathBuf>,
+    pub(crate) structure: Shape,
+    /// The structure as typed, without folders.
+    pub(crate) structure_name: String,
+    pub(crate) share: bool,
+    pub(crate) standardize: bool,
+    /// A file to take the components from.
+    pub(crate) components: Option<PathBuf>,
+    pub(crate) params: field::TrainParams,
+}
+
+/// Where the edges come from.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    Known(Structure),
+    File(PathBuf),
+}
+
+impl TrainTask {
+    /// `C₁` and `C₂`.
+    pub(crate) fn penalties(&self) -> (f64, f64) {
+        match self {
+            Self::Sequences(task) => (task.params.l1, task.params.l2),
+            Self::Table(task) => (task.params.l1, task.params.l2),
+        }
+    }
+}
+
 impl Train {
     pub(crate) fn check(typed: args::Train) -> anyhow::Result<Self> {
         let usage = Usage(&["train"]);
-        usage.one_stdin(&[Some(&typed.data), typed.template.as_ref(), typed.holdout.as_ref()]);
         usage.at_least_0("--l1", typed.l1);
         let l2 = typed.l2.unwrap_or(if typed.l1 == 0.0 { 1.0 } else { 0.0 });
         usage.at_least_0("--l2", l2);
@@ -33,18 +76,6 @@ impl Train {
         if typed.min_count == 0 {
             usage.wrong("--min-count must be at least 1");
         }
-        match (typed.format, &typed.template) {
-            (args::SequenceFormat::Columns, None) => {
-                usage.wrong("--format columns needs --template: what attributes to make of the columns");
-            }
-            (args::SequenceFormat::Crfsuite, Some(_)) => {
-                usage.wrong(
-                    "--template is for --format columns: crfsuite files hold their attributes already",
-                );
-            }
-            _ => {}
-        }
-        let args::Estimator::Mle = typed.estimator;
         match typed.solver {
             args::TrainSolver::Lbfgs if typed.l1 > 0.0 => {
                 usage.wrong("--solver lbfgs cannot make weights 0: use owlqn with --l1");
@@ -54,31 +85,198 @@ impl Train {
             }
             _ => {}
         }
+        let par = Common::from_ref(&typed.common).par;
+        let task = match typed.format {
+            args::TrainFormat::Crfsuite | args::TrainFormat::Columns => {
+                check_sequences(&usage, &typed);
+                TrainTask::Sequences(TrainSequences {
+                    template: typed.template.clone(),
+                    min_count: typed.min_count,
+                    params: TrainParams {
+                        l1: typed.l1,
+                        l2,
+                        tolerance: typed.tolerance,
+                        target_objective: typed.target_objective,
+                        max_iterations: typed.max_iter,
+                        generate: Generate {
+                            all_states: typed.all_states,
+                            all_transitions: typed.all_transitions,
+                            ..Generate::default()
+                        },
+                        par,
+                        ..TrainParams::default()
+                    },
+                })
+            }
+            args::TrainFormat::Table => TrainTask::Table(Box::new(check_table(&usage, &typed, l2))),
+        };
+        let files = match &task {
+            TrainTask::Sequences(task) => [task.template.as_ref(), None, None],
+            TrainTask::Table(task) => {
+                let edges = match &task.structure {
+                    Shape::File(path) => Some(path),
+                    Shape::Known(_) => None,
+                };
+                [task.input_map.as_ref(), task.components.as_ref(), edges]
+            }
+        };
+        usage.one_stdin(&[&[Some(&typed.data), typed.holdout.as_ref()][..], &files].concat());
         let common = Common::from(typed.common);
         for file in [common.output.as_deref(), Some(&typed.model), typed.checkpoint.as_deref()] {
             output::check(file)?;
         }
-        let params = TrainParams {
-            l1: typed.l1,
-            l2,
-            tolerance: typed.tolerance,
-            target_objective: typed.target_objective,
-            max_iterations: typed.max_iter,
-            generate: Generate { all_states: typed.all_states, all_transitions: typed.all_transitions },
-            par: common.par,
-            ..TrainParams::default()
-        };
         Ok(Self {
             data: typed.data,
-            format: typed.format,
-            template: typed.template,
-            min_count: typed.min_count,
-            params,
+            task,
             model: typed.model,
             holdout: typed.holdout,
             checkpoint: typed.checkpoint,
             resume: typed.resume,
             common,
         })
+    }
+}
+
+fn check_sequences(usage: &Usage, typed: &args::Train) {
+    match (typed.format, &typed.template) {
+        (args::TrainFormat::Columns, None) => {
+            usage.wrong("--format columns needs --template: what attributes to make of the columns");
+        }
+        (args::TrainFormat::Crfsuite, Some(_)) => {
+            usage.wrong("--template is for --format columns: crfsuite files hold their attributes already");
+        }
+        _ => {}
+    }
+    if typed.estimator != args::Estimator::Mle {
+        usage.wrong("sequences are trained by --estimator mle: their likelihood is exact and fast");
+    }
+    let args::TableArgs { outputs, inputs, structure, input_map, share, components, optimize, start, .. } =
+        &typed.table;
+    for (given, name) in [
+        (outputs.is_some(), "--outputs"),
+        (inputs.is_some(), "--inputs"),
+        (structure.is_some(), "--structure"),
+        (input_map.is_some(), "--input-map"),
+        (*share, "--share"),
+        (typed.table.standardize, "--standardize"),
+        (components.is_some(), "--components"),
+        (*optimize != args::Optimize::Joint, "--optimize disjoint"),
+        (*start != args::Start::Zero, "--start"),
+    ] {
+        if given {
+            usage.wrong(&format!("{name} is for --format table"));
+        }
+    }
+}
+
+fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
+    let table = &typed.table;
+    usage.at_least_0("--max-table-mib", table.max_table_mib);
+    for (given, name) in [
+        (typed.template.is_some(), "--template"),
+        (typed.min_count != 1, "--min-count"),
+        (typed.all_states, "--all-states"),
+        (typed.all_transitions, "--all-transitions"),
+    ] {
+        if given {
+            usage.wrong(&format!("{name} is for sequences, not for --format table"));
+        }
+    }
+    let Some(outputs) = table.outputs.clone() else {
+        usage.wrong("--format table needs --outputs: the columns to be predicted");
+    };
+    let Some(structure_name) = table.structure.clone() else {
+        usage.wrong("--format table needs --structure: which outputs are joined, such as chain or grid:RxC");
+    };
+    let (estimator, components) = estimator(usage, typed);
+    let optimize = match table.optimize {
+        args::Optimize::Joint => field::Optimize::Joint,
+        args::Optimize::Disjoint => {
+            if matches!(typed.estimator, args::Estimator::Mle | args::Estimator::Piecewise) {
+                usage.wrong("--optimize disjoint is for components: --estimator pseudo or composite");
+            }
+            if typed.target_objective.is_some() || typed.checkpoint.is_some() || typed.holdout.is_some() {
+                usage.wrong(
+                    "--target-objective, --checkpoint and --holdout follow one objective: not with --optimize disjoint",
+                );
+            }
+            field::Optimize::Disjoint
+        }
+    };
+    if table.input_map.is_some() && table.inputs.is_none() {
+        usage.wrong("--input-map needs --inputs");
+    }
+    let common = Common::from_ref(&typed.common);
+    let params = field::TrainParams {
+        estimator,
+        optimize,
+        start: match table.start {
+            args::Start::Zero => field::Start::Zero,
+            args::Start::Pseudo => field::Start::Pseudo,
+        },
+        l1: typed.l1,
+        l2,
+        tolerance: typed.tolerance,
+        target_objective: typed.target_objective,
+        max_iterations: typed.max_iter,
+        max_table_mib: table.max_table_mib,
+        seed: common.seed,
+        par: common.par,
+    };
+    let (structure, structure_name) = shape(usage, &structure_name);
+    TrainTable {
+        outputs,
+        inputs: table.inputs.clone().unwrap_or_default(),
+        input_map: table.input_map.clone(),
+        structure,
+        structure_name,
+        share: table.share,
+        standardize: table.standardize,
+        components,
+        params,
+    }
+}
+
+/// The estimator, and the file of its components.
+fn estimator(usage: &Usage, typed: &args::Train) -> (field::Estimator, Option<PathBuf>) {
+    let estimator = match typed.estimator {
+        args::Estimator::Mle => field::Estimator::Mle,
+        args::Estimator::Pseudo => field::Estimator::Pseudo,
+        args::Estimator::Piecewise => field::Estimator::Piecewise,
+        args::Estimator::Composite => {
+            return match typed.table.components.as_deref().unwrap_or("auto") {
+                "auto" => (field::Estimator::Composite(field::Choice::Auto), None),
+                name => match name.strip_prefix("file:") {
+                    Some(file) => {
+                        let text = field::Choice::Text(String::new());
+                        (field::Estimator::Composite(text), Some(PathBuf::from(file)))
+                    }
+                    None => (field::Estimator::Composite(field::Choice::Named(name.into())), None),
+                },
+            };
+        }
+    };
+    if typed.table.components.is_some() {
+        usage.wrong("--components is for --estimator composite");
+    }
+    (estimator, None)
+}
+
+fn shape(usage: &Usage, typed: &str) -> (Shape, String) {
+    if let Some(file) = typed.strip_prefix("file:") {
+        let path = PathBuf::from(file);
+        let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        return (Shape::File(path), format!("file:{name}"));
+    }
+    if let "tree:learn" | "sparse:learn" = typed {
+        usage.wrong(&format!(
+            "--structure {typed} is not there yet: learning of edges comes with `gibbsite structure`; give the edges with file:EDGES.csv"
+        ));
+    }
+    match typed.parse::<Structure>() {
+        Ok(structure) => (Shape::Known(structure), typed.to_owned()),
+        Err(_) => usage.wrong(&format!(
+            "--structure must be chain, star, full, independent, grid:ROWSxCOLUMNS or file:EDGES.csv, but is `{typed}`"
+        )),
     }
 }

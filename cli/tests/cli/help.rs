@@ -18,6 +18,8 @@ fn gibbsite() {
     Commands:
       infer    Answer a query on a factor graph in UAI format: partition function, marginals, best
                assignment
+      train    Train a conditional random field
+      import   Take over a model that CRFsuite or CRF++ trained
       regress  Fit a sparse regression (Lasso or logistic) to a certified duality gap
       predict  Predict with a model that `--model` wrote
       eval     Score a model on data with known targets
@@ -267,11 +269,17 @@ fn regress() {
 
     Options:
           --format <FORMAT>
-              How the data is written; by default csv if the file is called so, else svmlight
+              How the data is written; by default as the model's training data, or csv if the file is
+              called so, else svmlight
 
               Possible values:
               - svmlight: A sample a line: `target feature:value …`, features ascending
               - csv:      Comma-separated numbers under a header with the columns' names
+              - crfsuite: Sequences: an item a line, `LABEL<TAB>attribute[:value]<TAB>…`, blank lines
+                between sequences
+              - columns:  Sequences: columns separated by spaces or tabs, the label last, blank lines
+                between sequences
+              - table:    Fields: CSV with a header, a row an example
 
           --zero-based
               svmlight: features are numbered from 0, not from 1
@@ -424,8 +432,10 @@ fn predict() {
     Predict with a model that `--model` wrote
 
     One prediction a line, in the order of the data: a number (lasso) or a label as in the training data
-    (logistic). Targets in the data are not looked at. Columns of CSV data are found by their names, in
-    any order; those that the model does not use may be there or not.
+    (logistic, sequences; a blank line between sequences), or a row of CSV with the outputs (tables;
+    with --marginals also columns `output:label`). Targets in the data are not looked at, unless
+    --forced. Columns of CSV data are found by their names, in any order; those that the model does not
+    use may be there or not.
 
     Usage: gibbsite predict [OPTIONS] --model <M> <DATA>
 
@@ -438,11 +448,17 @@ fn predict() {
               The model
 
           --format <FORMAT>
-              How the data is written; by default csv if the file is called so, else svmlight
+              How the data is written; by default as the model's training data, or csv if the file is
+              called so, else svmlight
 
               Possible values:
               - svmlight: A sample a line: `target feature:value …`, features ascending
               - csv:      Comma-separated numbers under a header with the columns' names
+              - crfsuite: Sequences: an item a line, `LABEL<TAB>attribute[:value]<TAB>…`, blank lines
+                between sequences
+              - columns:  Sequences: columns separated by spaces or tabs, the label last, blank lines
+                between sequences
+              - table:    Fields: CSV with a header, a row an example
 
           --zero-based
               svmlight: features are numbered from 0, not from 1
@@ -454,6 +470,32 @@ fn predict() {
               After each label, `label:probability` for all labels
 
               [alias: --probabilities]
+
+          --best <K>
+              Sequences: the K best labellings of each, every one after a line `# rank probability`
+
+          --scheme <SCHEME>
+              Sequences: only labellings that are valid in this scheme
+
+              Possible values:
+              - bio:   `B-X` begins a chunk, `I-X` continues one, `O` is outside
+              - iobes: As bio, `E-X` ends a chunk, `S-X` is one of a single item
+
+          --forbid <FILE>
+              Sequences: transitions that are not allowed, a line `label<TAB>label` each
+
+          --forced
+              Sequences and tables: keep the labels that are known in the data (`?` is not known; in
+              sequences `{A|B}` is one of those)
+
+          --unlabelled
+              Sequences: the data has no labels; by default a column too few tells
+
+          --max-table-mib <M>
+              Tables: mebibytes that exact inference may take, for each thread; beyond, belief
+              propagation estimates
+
+              [default: 1024]
 
           --json
               Print one JSON object instead of text
@@ -484,6 +526,9 @@ fn predict() {
     Examples:
       gibbsite predict --model m.gib new.svm
       gibbsite predict --model m.gib new.csv --probabilities
+      gibbsite predict --model chunk.gib --format columns new.txt --scheme bio
+      gibbsite predict --model chunk.gib --format columns new.txt --best 5
+      gibbsite predict --model weather.gib --format table new.csv --forced --marginals
     ");
 }
 
@@ -493,7 +538,11 @@ fn eval() {
     Score a model on data with known targets
 
     Lasso: R², mean squared and mean absolute error. Logistic: accuracy, area under the ROC curve, log
-    loss (mean of -log p, natural logarithm), and precision, recall and F1 of each label.
+    loss (mean of -log p, natural logarithm), and precision, recall and F1 of each label. Sequences:
+    accuracy of items and of whole sequences, log loss (mean over sequences), precision, recall and F1
+    of each label, and of chunks if labels are BIO or IOBES (conlleval's definition). Tables: accuracy
+    of cells and of whole rows, log loss (mean over rows), precision, recall and F1 of each label. Items
+    per second count reading and labelling.
 
     Usage: gibbsite eval [OPTIONS] --model <M> <DATA>
 
@@ -506,17 +555,36 @@ fn eval() {
               The model
 
           --format <FORMAT>
-              How the data is written; by default csv if the file is called so, else svmlight
+              How the data is written; by default as the model's training data, or csv if the file is
+              called so, else svmlight
 
               Possible values:
               - svmlight: A sample a line: `target feature:value …`, features ascending
               - csv:      Comma-separated numbers under a header with the columns' names
+              - crfsuite: Sequences: an item a line, `LABEL<TAB>attribute[:value]<TAB>…`, blank lines
+                between sequences
+              - columns:  Sequences: columns separated by spaces or tabs, the label last, blank lines
+                between sequences
+              - table:    Fields: CSV with a header, a row an example
 
           --zero-based
               svmlight: features are numbered from 0, not from 1
 
           --target <NAME>
               csv: the column that is to be predicted; by default the last
+
+          --scheme <SCHEME>
+              Sequences: only labellings that are valid in this scheme
+
+              Possible values:
+              - bio:   `B-X` begins a chunk, `I-X` continues one, `O` is outside
+              - iobes: As bio, `E-X` ends a chunk, `S-X` is one of a single item
+
+          --max-table-mib <M>
+              Tables: mebibytes that exact inference may take, for each thread; beyond, belief
+              propagation estimates
+
+              [default: 1024]
 
           --json
               Print one JSON object instead of text
@@ -547,6 +615,8 @@ fn eval() {
     Examples:
       gibbsite eval --model m.gib test.svm
       gibbsite eval --model m.gib test.csv --target price --json
+      gibbsite eval --model chunk.gib --format columns test.txt
+      gibbsite eval --model weather.gib --format table test.csv --json
     ");
 }
 
@@ -585,11 +655,17 @@ fn analyze_parallelism() {
 
     Options:
           --format <FORMAT>
-              How the data is written; by default csv if the file is called so, else svmlight
+              How the data is written; by default as the model's training data, or csv if the file is
+              called so, else svmlight
 
               Possible values:
               - svmlight: A sample a line: `target feature:value …`, features ascending
               - csv:      Comma-separated numbers under a header with the columns' names
+              - crfsuite: Sequences: an item a line, `LABEL<TAB>attribute[:value]<TAB>…`, blank lines
+                between sequences
+              - columns:  Sequences: columns separated by spaces or tabs, the label last, blank lines
+                between sequences
+              - table:    Fields: CSV with a header, a row an example
 
           --zero-based
               svmlight: features are numbered from 0, not from 1
@@ -661,4 +737,254 @@ fn version() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(stdout(&["--version"]), format!("gibbsite {version}\n"));
     assert_eq!(stdout(&["infer", "-V"]), format!("gibbsite-infer {version}\n"));
+}
+
+#[test]
+fn train() {
+    assert_snapshot!(help(&["train", "--help"]), @r"
+    Train a conditional random field
+
+    Minimises `-Σ log p(y|x) + C1·‖θ‖₁ + C2/2·‖θ‖₂²`, sums over sequences or rows. (CRFsuite's c1 is C1;
+    its c2 is C2/2, so `--l2 2` here is `c2=1` there.) The run ends when the subdifferential violation,
+    which is 0 at the optimum and nowhere else, is at most `--tolerance` times its value at θ = 0.
+
+    A label `?` in the data is not known; in sequences, `{A|B}` is one of those.
+
+    Tables (`--format table`): CSV with a header, a row an example. Outputs are discrete and are joined
+    by the edges of --structure; a label that is empty or `?` is not known. Inputs are numbers, or
+    discrete if some cell of the column is none. Each output sees a constant and all inputs, or those of
+    --input-map; edges see the constant.
+
+    Exit codes: 0 done; 1 the input is at fault; 2 wrong usage; 3 stopped before the tolerance was met,
+    also by Ctrl-C (the best model so far is written, and says so; Ctrl-C again quits at once).
+
+    Usage: gibbsite train [OPTIONS] --format <FORMAT> --model <OUT> <DATA>
+
+    Arguments:
+      <DATA>
+              The data, `-` for standard input; `.gz` and `.zst` are read as they are
+
+    Options:
+          --format <FORMAT>
+              How the data is written
+
+              Possible values:
+              - crfsuite: An item a line, `LABEL<TAB>attribute[:value]<TAB>…`, blank lines between
+                sequences
+              - columns:  Columns separated by spaces or tabs, the label last, blank lines between
+                sequences; needs --template
+              - table:    CSV with a header, a row an example; needs --outputs and --structure
+
+          --model <OUT>
+              Write the model to FILE, for `predict`, `eval` and `inspect`
+
+          --template <FILE>
+              columns: what attributes to make of the columns, in the notation of CRF++ and Wapiti
+
+          --outputs <NAMES>
+              table: columns to be predicted, comma separated; `y*` is all that begin with `y`
+
+          --inputs <NAMES>
+              table: columns to predict from, likewise; `*` is all others. Without it the field has no
+              inputs
+
+          --structure <STRUCTURE>
+              table: which outputs are joined: chain, star, full, independent, grid:ROWSxCOLUMNS, or
+              file:EDGES.csv with two outputs a line
+
+          --input-map <FILE>
+              table: a CSV `output,input` that says which outputs see which inputs; those that are not
+              in it see none
+
+          --share
+              table: one alphabet and one set of weights for all outputs, and one for all edges. The
+              k-th inputs of all outputs share their weights
+
+          --standardize
+              table: take numbers as (x - mean) / deviation, both of the training data
+
+          --components <COMPONENTS>
+              table, with --estimator composite: auto (mle if exact inference is cheap, else combs on
+              grids, else pseudo), mle, pseudo, pairs, combs, combs-horizontal, combs-both, tree[:N],
+              k:K, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their numbers from
+              0
+
+          --optimize <OPTIMIZE>
+              table: all parameters together, or each component by itself, with averages where they
+              overlap
+
+              Possible values:
+              - joint:    One problem
+              - disjoint: A problem for each component, solved in parallel; weights that several have
+                are averaged
+
+              [default: joint]
+
+          --start <START>
+              table: where to begin
+
+              Possible values:
+              - zero:   All weights 0
+              - pseudo: A rough optimum of the pseudolikelihood
+
+              [default: zero]
+
+          --max-table-mib <M>
+              table: mebibytes that the tables of exact inference may take, for each thread
+
+              [default: 1024]
+
+          --estimator <ESTIMATOR>
+              What is maximised; sequences: mle
+
+              Possible values:
+              - mle:       The likelihood
+              - pseudo:    The pseudolikelihood: each output given all others
+              - piecewise: Each factor by itself: fast, not consistent
+              - composite: The composite likelihood of --components
+
+              [default: mle]
+
+          --l1 <C1>
+              Penalty C1 on the sum of all |θ|: most weights become 0
+
+              [default: 0]
+
+          --l2 <C2>
+              Penalty C2 on half the sum of all θ²; 1 if neither this nor --l1 is given
+
+          --solver <SOLVER>
+              How it is solved; `auto` is lbfgs, or owlqn with --l1
+
+              Possible values:
+              - auto:  The fastest that fits the penalties
+              - lbfgs: Limited-memory BFGS; without --l1
+              - owlqn: Limited-memory BFGS for L1 penalties
+
+              [default: auto]
+
+          --tolerance <T>
+              Done when the violation is at most T times its value at θ = 0
+
+              [default: 1e-5]
+
+          --target-objective <V>
+              Done as soon as the objective is at most V
+
+          --max-iter <N>
+              Most iterations
+
+              [default: 10000]
+
+          --min-count <N>
+              Leave out attributes that occur fewer than N times
+
+              [default: 1]
+
+          --all-states
+              A weight for every attribute with every label, not only for those seen together
+              (CRFsuite's feature.possible_states)
+
+          --all-transitions
+              A weight for every transition, not only for those seen (CRFsuite's
+              feature.possible_transitions)
+
+          --holdout <FILE>
+              Tell the accuracy on FILE after each iteration
+
+          --checkpoint <FILE>
+              Save the state of the run to FILE every minute, and at its end
+
+          --resume
+              Go on from the checkpoint, if there is one
+
+          --json
+              Print one JSON object instead of text
+
+      -o, --output <FILE>
+              Write the result to FILE, whole or not at all, instead of to standard output (`-`)
+
+          --threads <N>
+              Threads; all cores by default. The result does not depend on it
+
+          --seed <N>
+              Seed of everything random
+
+              [default: 0]
+
+          --quiet
+              No warnings; errors are still told
+
+      -v, --verbose
+              Say on standard error what was read, done and how long it took
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      gibbsite train --format crfsuite train.txt --model m.gib
+      gibbsite train --format columns --template chunk.tpl train.txt --model chunk.gib --holdout
+      test.txt
+      gibbsite train --format crfsuite train.txt.gz --l1 1 --l2 0.1 --model small.gib --json
+      gibbsite train --format crfsuite huge.txt --model m.gib --checkpoint m.ckpt --resume
+      gibbsite train --format table weather.csv --outputs sky,wind,rain,umbrella --inputs '*'
+      --structure chain --model w.gib
+      gibbsite train --format table images.csv --outputs 'p*' --structure grid:20x20 --share --estimator
+      composite --components combs --model i.gib
+    ");
+}
+
+#[test]
+fn import() {
+    assert_snapshot!(help(&["import", "--help"]), @r"
+    Take over a model that CRFsuite or CRF++ trained
+
+    Reads CRFsuite's binary model files and CRF++'s text models (`crf_learn -t` writes one beside the
+    binary); which of them FILE is, its first bytes tell. Scores are the same as there; weights of 0 are
+    left out.
+
+    Usage: gibbsite import [OPTIONS] --model <OUT> <FILE>
+
+    Arguments:
+      <FILE>
+              The model of the other program, `-` for standard input
+
+    Options:
+          --model <OUT>
+              Write the model to FILE, for `predict`, `eval` and `inspect`
+
+          --json
+              Print one JSON object instead of text
+
+      -o, --output <FILE>
+              Write the result to FILE, whole or not at all, instead of to standard output (`-`)
+
+          --threads <N>
+              Threads; all cores by default. The result does not depend on it
+
+          --seed <N>
+              Seed of everything random
+
+              [default: 0]
+
+          --quiet
+              No warnings; errors are still told
+
+      -v, --verbose
+              Say on standard error what was read, done and how long it took
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      gibbsite import chunk.crfsuite --model chunk.gib
+      gibbsite import model.txt --model chunk.gib && gibbsite predict --model chunk.gib --format columns
+      new.txt
+    ");
 }

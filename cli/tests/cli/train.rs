@@ -315,3 +315,29 @@ fn a_model_that_cannot_be_written_leaves_the_old_one() {
     assert!(full.stderr.contains("/dev/full: cannot write"), "{}", full.stderr);
     assert!(fs::read(&model).unwrap() == before);
 }
+
+#[test]
+fn models_of_other_programs() {
+    let folder = folder(&[("bad", "no model")]);
+    let (model, bad) = (at(&folder, "m.gib"), at(&folder, "bad"));
+    let other = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/pump.crfsuite");
+    let said = stdout(&["import", &other.display().to_string(), "--model", &model]);
+    assert!(said.starts_with("CRFsuite model: 3 labels"), "{said}");
+    let mut command = gibbsite(&["predict", "--model", &model, "-"]);
+    command.write_stdin("?\tw=the\n?\tw=pump\n?\tw=stops\n");
+    assert_eq!(finish(command).stdout, "D\nN\nV\n");
+    let wrong = run(&["import", &bad, "--model", &model]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.stderr.contains("neither a CRFsuite model nor a CRF++ text model"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_template_without_transitions_labels_items_one_by_one() {
+    let folder = folder(&[("t", "U0:%x[0,0]\n"), ("d", "a X\nb Y\na X\n")]);
+    let model = at(&folder, "m.gib");
+    let (data, template) = (at(&folder, "d"), at(&folder, "t"));
+    let args = ["train", "--format", "columns", "--template", &template, &data, "--model", &model, "--json"];
+    assert_eq!(json(&stdout(&args))["parameters"], 2);
+    let all = json(&stdout(&[&args[..], &["--all-transitions"]].concat()));
+    assert_eq!(all["parameters"], 2 + 4);
+}

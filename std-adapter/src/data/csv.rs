@@ -77,7 +77,7 @@ pub(super) struct Layout {
 }
 
 /// The separator that is there: tabs before all, else the more frequent one of semicolon and comma.
-fn delimiter(header: &[u8]) -> u8 {
+pub(super) fn delimiter(header: &[u8]) -> u8 {
     let mut quoted = false;
     let mut count = [0usize; 3];
     for b in header {

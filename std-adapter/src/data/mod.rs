@@ -9,4 +9,5 @@ pub mod network;
 pub mod sequences;
 pub mod source;
 mod svmlight;
+pub mod table;
 pub mod uai;

@@ -1,7 +1,7 @@
 //! Samples of a [`Field`]: labels, some of them missing, and the attributes of its factors.
 
 use super::{Field, FieldError};
-use crate::features::{Index, Seen, size_of};
+use crate::features::{Index, Seen};
 
 /// In place of a label that is not known.
 pub const MISSING: u32 = u32::MAX;
@@ -234,7 +234,7 @@ impl FieldData {
     pub fn index(&self, field: &Field, coverage: Coverage) -> Result<Index, FieldError> {
         let min_count = match coverage {
             Coverage::All => return field.index(&self.used),
-            Coverage::Reference => return self.reference_index(field),
+            Coverage::Reference => return field.reference_index(&self.used),
             Coverage::Seen { min_count } => min_count,
         };
         let mut seen = Vec::new();
@@ -255,23 +255,6 @@ impl FieldData {
         let mut index = Index::new();
         for seen in seen {
             index.push_seen(seen, min_count)?;
-        }
-        Ok(index)
-    }
-
-    fn reference_index(&self, field: &Field) -> Result<Index, FieldError> {
-        let mut index = Index::new();
-        for (arities, &attributes) in field.templates().iter().zip(&self.used) {
-            let free_of_reference = |&y: &u32| {
-                let mut rest = y;
-                arities.iter().rev().all(|&arity| {
-                    let label = rest % arity;
-                    rest /= arity;
-                    label != 0
-                })
-            };
-            let configurations: Vec<u32> = (0..size_of(arities)?).filter(free_of_reference).collect();
-            index.push_listed(arities, attributes, &configurations)?;
         }
         Ok(index)
     }

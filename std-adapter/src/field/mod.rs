@@ -5,9 +5,13 @@
 //! constant attribute alone, and the field is a Markov random field.
 
 mod data;
+pub mod predict;
+pub mod schema;
 mod structure;
+pub mod train;
 
 pub use data::{Coverage, FieldData, MISSING, Row};
+pub use schema::Schema;
 pub use structure::{Structure, StructureError};
 
 use crate::features::{Index, IndexError, MAX_OUTPUTS, size_of};
@@ -344,6 +348,31 @@ impl Field {
         let mut index = Index::new();
         for (arities, &attributes) in self.templates.iter().zip(attributes) {
             index.push_dense(arities, attributes)?;
+        }
+        Ok(index)
+    }
+
+    /// The parameter index of [`Coverage::Reference`]: each template with so many attributes, without the configurations in which some
+    /// variable has label 0.
+    ///
+    /// # Errors
+    /// As [`index`](Self::index).
+    pub fn reference_index(&self, attributes: &[u32]) -> Result<Index, FieldError> {
+        if attributes.len() != self.templates.len() {
+            return Err(FieldError::Attributes { templates: self.templates.len() });
+        }
+        let mut index = Index::new();
+        for (arities, &attributes) in self.templates.iter().zip(attributes) {
+            let free_of_reference = |&y: &u32| {
+                let mut rest = y;
+                arities.iter().rev().all(|&arity| {
+                    let label = rest % arity;
+                    rest /= arity;
+                    label != 0
+                })
+            };
+            let configurations: Vec<u32> = (0..size_of(arities)?).filter(free_of_reference).collect();
+            index.push_listed(arities, attributes, &configurations)?;
         }
         Ok(index)
     }

@@ -8,6 +8,9 @@ mod brute;
 mod forest;
 mod junction;
 mod parts;
+mod prepared;
+
+pub use prepared::Prepared;
 
 use crate::data::network::{Evidence, EvidenceError, Network, Reduced};
 use crate::par::Par;
@@ -398,32 +401,43 @@ fn plan_params(seed: u64, par: Par) -> PlanParams {
 }
 
 fn by_junction(network: &Network, params: &InferParams) -> Result<Found, QueryError> {
+    let parts = parts::split(network);
+    let forest = planned(&parts, params)?;
+    run_junction(network, &parts, &forest, params)
+}
+
+/// A junction tree for each part, if all of them fit in memory.
+fn planned(parts: &[parts::Part], params: &InferParams) -> Result<junction::Forest, QueryError> {
     let limit = params.max_table_mib;
     let marginals = params.task == Task::Marginals;
     let too_large = |info: PlanInfo| {
         let bits = info.largest_table.log2();
         QueryError::TooWide { info: Some(info), bits, marginals, limit }
     };
-    let parts = parts::split(network);
-    let forest = junction::prepare(&parts, &plan_params(params.seed, params.par)).map_err(|e| match e {
+    let forest = junction::prepare(parts, &plan_params(params.seed, params.par)).map_err(|e| match e {
         PlanError::TooWide { bits } => QueryError::TooWide { info: None, bits, marginals, limit },
         PlanError::TooLarge { info } => too_large(info),
     })?;
-    let info = forest.info;
-    if info.mebibytes(marginals) > limit {
-        return Err(too_large(info));
-    }
-    let mut found = Found { treewidth: Some(info.treewidth), ..Found::exact(Method::Junction) };
+    if forest.info.mebibytes(marginals) > limit { Err(too_large(forest.info)) } else { Ok(forest) }
+}
+
+fn run_junction(
+    network: &Network,
+    parts: &[parts::Part],
+    forest: &junction::Forest,
+    params: &InferParams,
+) -> Result<Found, QueryError> {
+    let mut found = Found { treewidth: Some(forest.info.treewidth), ..Found::exact(Method::Junction) };
     match params.task {
-        Task::Partition => found.log_z = Some(forest.log_z(&parts, params.par)?),
+        Task::Partition => found.log_z = Some(forest.log_z(parts, params.par)?),
         Task::Marginals => {
-            let (log_z, each) = forest.marginals(&parts, params.par)?;
+            let (log_z, each) = forest.marginals(parts, params.par)?;
             found.log_z = Some(log_z);
-            found.marginals = Some(parts::gather_marginals(network, &parts, &each));
+            found.marginals = Some(parts::gather_marginals(network, parts, &each));
         }
         Task::Map => {
-            let each = forest.assignment(&parts, params.par)?;
-            found.assignment = Some(parts::gather_labels(network, &parts, &each));
+            let each = forest.assignment(parts, params.par)?;
+            found.assignment = Some(parts::gather_labels(network, parts, &each));
         }
     }
     Ok(found)

@@ -15,6 +15,11 @@ impl Header<'_> {
         self.0[name].as_f64().ok_or_else(|| self.wrong(name))
     }
 
+    /// NaN for `null`: JSON has no other way to say so.
+    pub(super) fn number_if_any(&self, name: &str) -> Result<f64, ModelError> {
+        if self.0.get(name).is_some_and(Value::is_null) { Ok(f64::NAN) } else { self.number(name) }
+    }
+
     pub(super) fn count(&self, name: &str) -> Result<usize, ModelError> {
         self.0[name].as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| self.wrong(name))
     }

@@ -11,8 +11,8 @@
 
 use super::container::{self, Container, Kind, ModelError};
 use super::header::Header;
-use super::varint::{self, Reader};
-use crate::data::sequences::{Alphabet, Dictionary};
+use super::sections::{names, read_index, read_names, write_index};
+use crate::data::sequences::Alphabet;
 use crate::features::Index;
 use crate::objective::sequences::{EDGES, STATES, TRANSITIONS};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub struct Facts {
     pub l1: f64,
     /// `C₂`.
     pub l2: f64,
-    /// The objective, penalties included.
+    /// The objective, penalties included; NaN if nobody knows, as for models of other programs.
     pub objective: f64,
     /// How far from optimal: the largest distance of 0 from the subdifferential along a parameter.
     pub violation: f64,
@@ -223,8 +223,8 @@ impl SequenceModel {
             solver: header.text("solver")?,
             l1: header.number("l1")?,
             l2: header.number("l2")?,
-            objective: header.number("objective")?,
-            violation: header.number("violation")?,
+            objective: header.number_if_any("objective")?,
+            violation: header.number_if_any("violation")?,
             iterations: header.count("iterations")? as u64,
             converged: header.flag("converged")?,
             sequences: header.count("sequences")?,
@@ -233,95 +233,4 @@ impl SequenceModel {
         };
         Ok(Self { alphabet, index, theta, origin, facts })
     }
-}
-
-fn names(dictionary: &Dictionary) -> Vec<u8> {
-    let mut out = Vec::new();
-    varint::write(&mut out, dictionary.len() as u64);
-    dictionary.iter().for_each(|name| varint::write(&mut out, name.len() as u64));
-    out.extend_from_slice(dictionary.parts().0);
-    out
-}
-
-fn read_names(bytes: &[u8]) -> Result<Dictionary, ModelError> {
-    let mut reader = Reader(bytes);
-    let count = reader.next()? as usize;
-    if count > bytes.len() {
-        return Err(ModelError::Truncated);
-    }
-    let mut end = 0u64;
-    let ends: Result<Vec<u64>, ModelError> = (0..count)
-        .map(|_| {
-            end += u64::from(reader.next()?);
-            Ok(end)
-        })
-        .collect();
-    Dictionary::from_parts(reader.0.to_vec(), ends?).map_err(|e| ModelError::Content(e.to_string()))
-}
-
-fn write_index(index: &Index) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut put = |n: u64| varint::write(&mut out, n);
-    put(index.templates() as u64);
-    for template in 0..index.templates() {
-        let attributes = index.attributes(template) as u32;
-        let dense = attributes > 0 && index.configurations(template, 0).is_none();
-        put(u64::from(dense));
-        put(index.arities(template).len() as u64);
-        index.arities(template).iter().for_each(|&a| put(a.into()));
-        put(attributes.into());
-        if dense {
-            continue;
-        }
-        for a in 0..attributes {
-            put(index.parameters(template, a).len() as u64);
-        }
-        for a in 0..attributes {
-            let mut last = 0;
-            for &c in index.configurations(template, a).unwrap_or(&[]) {
-                put(u64::from(c - last));
-                last = c;
-            }
-        }
-    }
-    out
-}
-
-fn read_index(bytes: &[u8]) -> Result<Index, ModelError> {
-    let mut reader = Reader(bytes);
-    let mut index = Index::new();
-    for _ in 0..reader.next()? {
-        let dense = reader.next()? == 1;
-        let outputs = reader.next()?;
-        let arities: Vec<u32> = (0..outputs.min(8)).map(|_| reader.next()).collect::<Result<_, _>>()?;
-        let attributes = reader.next()?;
-        let bad = |e: crate::features::IndexError| ModelError::Content(e.to_string());
-        if dense {
-            index.push_dense(&arities, attributes).map_err(bad)?;
-            continue;
-        }
-        if attributes as usize > bytes.len() {
-            return Err(ModelError::Truncated);
-        }
-        let counts: Vec<u32> = (0..attributes).map(|_| reader.next()).collect::<Result<_, _>>()?;
-        let mut lists = Vec::with_capacity(counts.len());
-        for count in counts {
-            if count as usize > bytes.len() {
-                return Err(ModelError::Truncated);
-            }
-            let mut list: Vec<u32> = Vec::with_capacity(count as usize);
-            for k in 0..count {
-                let step = reader.next()?;
-                let last = list.last().copied().unwrap_or(0);
-                let next = last.checked_add(step).filter(|_| k == 0 || step > 0);
-                list.push(next.ok_or_else(|| ModelError::Content("configurations do not ascend".into()))?);
-            }
-            lists.push(list);
-        }
-        index.push_lists(&arities, &lists).map_err(bad)?;
-    }
-    if !reader.0.is_empty() {
-        return Err(ModelError::Content("the index is longer than it says".into()));
-    }
-    Ok(index)
 }

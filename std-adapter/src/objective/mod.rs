@@ -75,8 +75,7 @@ impl fmt::Display for ObjectiveError {
             Self::TooWide { component, variables, error, limit } => write!(
                 f,
                 "component {component} leaves {variables} variables free, which is too wide for exact inference: {error} \
-                 (the limit is {limit} MiB: --max-table-mib); use smaller components (--estimator pseudo or composite), \
-                 or --inference gibbs or bp"
+                 (the limit is {limit} MiB: --max-table-mib); use smaller components: --estimator pseudo or composite"
             ),
             Self::NoSamples => write!(f, "there are no samples"),
         }

@@ -74,14 +74,21 @@ impl Layout {
         item: Attributes<'_>,
         scores: &mut [f64],
     ) {
+        let lists = index.lists(STATES);
+        let theta_here = &theta[index.range(STATES)];
         for (k, &a) in item.ids.iter().enumerate() {
             let value = item.values.map_or(1.0, |values| values[k]);
             let row = self.row[a as usize];
-            if row == NONE {
-                index.add_scores(STATES, a, value, theta, scores);
-            } else {
+            if row != NONE {
                 let from = row as usize * self.stride;
                 add(value, &rows[from..from + self.stride], scores);
+            } else if let Some((starts, labels)) = lists {
+                let own = starts[a as usize] as usize..starts[a as usize + 1] as usize;
+                for (&y, w) in labels[own.clone()].iter().zip(&theta_here[own]) {
+                    scores[y as usize] += value * w;
+                }
+            } else {
+                index.add_scores(STATES, a, value, theta, scores);
             }
         }
     }
@@ -96,14 +103,21 @@ impl Layout {
         rows: &mut [f64],
         gradient: &mut [f64],
     ) {
+        let lists = index.lists(STATES);
+        let here = index.range(STATES);
         for (k, &a) in item.ids.iter().enumerate() {
             let value = item.values.map_or(1.0, |values| values[k]);
             let row = self.row[a as usize];
-            if row == NONE {
-                index.add_gradient(STATES, a, value, residual, gradient);
-            } else {
+            if row != NONE {
                 let from = row as usize * self.stride;
                 add(value, residual, &mut rows[from..from + self.stride]);
+            } else if let Some((starts, labels)) = lists {
+                let own = starts[a as usize] as usize..starts[a as usize + 1] as usize;
+                for (&y, g) in labels[own.clone()].iter().zip(&mut gradient[here.clone()][own]) {
+                    *g += value * residual[y as usize];
+                }
+            } else {
+                index.add_gradient(STATES, a, value, residual, gradient);
             }
         }
     }

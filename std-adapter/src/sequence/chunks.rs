@@ -21,7 +21,7 @@ pub fn are_chunks<'a>(labels: impl IntoIterator<Item = &'a str>) -> bool {
     let (mut all, mut begins) = (true, false);
     for label in labels {
         match split(label) {
-            Some(('B' | 'I', kind)) if !kind.is_empty() => begins = true,
+            Some((letter, kind)) if letter != 'O' && !kind.is_empty() => begins = true,
             Some(_) => {}
             None => all = false,
         }

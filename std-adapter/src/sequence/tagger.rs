@@ -108,8 +108,8 @@ impl<'m> Tagger<'m> {
         let mut table = vec![0.0; labels * labels];
         model.index.add_scores(TRANSITIONS, 0, 1.0, &model.theta, &mut table);
         for &(from, to) in &constraints.forbidden {
-            if let Some(score) = table.get_mut(from as usize * labels + to as usize) {
-                *score = f64::NEG_INFINITY;
+            if (from as usize) < labels && (to as usize) < labels {
+                table[from as usize * labels + to as usize] = f64::NEG_INFINITY;
             }
         }
         Self { model, labels, layout, weights, table, constraints }
@@ -260,7 +260,9 @@ impl Kernel for Rows<'_> {
         let mut forbid = |item: Option<usize>, those: &[u32]| {
             let Some(item) = item else { return };
             for &label in those {
-                rows[item * labels + label as usize] = f64::NEG_INFINITY;
+                if (label as usize) < *labels {
+                    rows[item * labels + label as usize] = f64::NEG_INFINITY;
+                }
             }
         };
         forbid((items > 0).then_some(0), &constraints.not_first);

@@ -8,13 +8,15 @@ use crate::par::Par;
 use crate::solver::lbfgs::{LbfgsError, LbfgsInfo, LbfgsParams, Point, Smooth, State, Stop, minimize};
 use std::fmt;
 
-/// Which parameters there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which parameters there are; by default those that were seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Generate {
     /// A weight for each attribute with each label, not only with those that it was seen with.
     pub all_states: bool,
     /// A weight for each transition, not only for those that were seen.
     pub all_transitions: bool,
+    /// No weights for plain transitions: a template without `B`.
+    pub no_transitions: bool,
 }
 
 /// How to train.
@@ -48,7 +50,7 @@ impl Default for TrainParams {
             target_objective: None,
             max_iterations: 10_000,
             memory: 16,
-            generate: Generate { all_states: false, all_transitions: false },
+            generate: Generate::default(),
             par: Par::Seq,
         }
     }
@@ -137,9 +139,10 @@ pub fn index(corpus: &Corpus, generate: Generate) -> Result<Index, TrainError> {
         false => index.push_seen(states, 1),
     }
     .map_err(wrong)?;
-    match generate.all_transitions {
-        true => index.push_dense(&[labels; 2], 1),
-        false => index.push_seen(transitions, 1),
+    match (generate.no_transitions, generate.all_transitions) {
+        (true, _) => index.push_lists(&[labels; 2], &[vec![]]),
+        (false, true) => index.push_dense(&[labels; 2], 1),
+        (false, false) => index.push_seen(transitions, 1),
     }
     .map_err(wrong)?;
     if edge_attributes > 0 {

@@ -141,7 +141,10 @@ fn numbers_by_hand() {
     // What the labels are not made of.
     assert!(SequenceScore::new(&["N", "V", "B-A"]).chunk.is_none());
     assert!(!are_chunks(["O"]) && !are_chunks(["B", "I", "O"]) && are_chunks(["I-A", "O"]));
-    assert_eq!((split("B-A-b"), split("I_x"), split("Ox"), split("")), (Some(('B', "A-b")), Some(('I', "x")), None, None));
+    assert_eq!(
+        (split("B-A-b"), split("I_x"), split("Ox"), split("")),
+        (Some(('B', "A-b")), Some(('I', "x")), None, None)
+    );
     assert_eq!(chunks(&["U-A", "B-A", "L-A", "I-A"]), [(0, 1, "A"), (1, 3, "A"), (3, 4, "A")]);
     let hits = Hits { correct: 3, predicted: 4, gold: 6 };
     assert!((hits.f1() - 0.6).abs() < 1e-15);

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 /// What a text says about a label.
 #[derive(Clone, Debug)]
-pub enum Known {
+pub(crate) enum Known {
     One(String),
     Set(Vec<String>),
     Any,
@@ -16,41 +16,41 @@ pub enum Known {
 
 /// An item by names.
 #[derive(Clone, Debug)]
-pub struct Item {
-    pub known: Known,
-    pub attributes: Vec<(String, f64)>,
+pub(crate) struct Item {
+    pub(crate) known: Known,
+    pub(crate) attributes: Vec<(String, f64)>,
     /// Of the edge from the item before.
-    pub edges: Vec<String>,
+    pub(crate) edges: Vec<String>,
 }
 
 /// Sequences as names, and as a text for the reader.
 #[derive(Clone, Debug)]
-pub struct Source {
-    pub sequences: Vec<Vec<Item>>,
-    pub text: String,
-    pub params: ReadParams,
+pub(crate) struct Source {
+    pub(crate) sequences: Vec<Vec<Item>>,
+    pub(crate) text: String,
+    pub(crate) params: ReadParams,
 }
 
 /// What random sequences look like.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind<'a> {
-    pub labels: &'a [&'a str],
-    pub sequences: usize,
-    pub longest: usize,
+pub(crate) struct Kind<'a> {
+    pub(crate) labels: &'a [&'a str],
+    pub(crate) sequences: usize,
+    pub(crate) longest: usize,
     /// Columns with a template that makes attributes of edges; else CRFsuite's format, with values.
-    pub columns: bool,
+    pub(crate) columns: bool,
     /// Share of labels that are not or not quite known.
-    pub partial: f64,
+    pub(crate) partial: f64,
 }
 
 const TEMPLATE: &str = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,1]\nB\nB01:%x[0,1]\nB02:%x[-1,0]+%x[1,1]\n";
 
 impl Source {
-    pub fn read(&self) -> Corpus {
+    pub(crate) fn read(&self) -> Corpus {
         read_from(self.text.as_bytes(), &self.params).expect("a good text")
     }
 
-    pub fn random(kind: Kind<'_>, rng: &mut Xoshiro256PlusPlus) -> Self {
+    pub(crate) fn random(kind: Kind<'_>, rng: &mut Xoshiro256PlusPlus) -> Self {
         let mut sequences = Vec::new();
         let mut text = String::new();
         for s in 0..kind.sequences {
@@ -132,10 +132,10 @@ fn columns(labels: &[Known], text: &mut String, rng: &mut Xoshiro256PlusPlus) ->
 }
 
 /// Template, attribute, labels.
-pub type Key = (usize, String, Vec<String>);
+pub(crate) type Key = (usize, String, Vec<String>);
 
 /// What each parameter is about.
-pub fn keys(alphabet: &Alphabet, index: &Index) -> Vec<Key> {
+pub(crate) fn keys(alphabet: &Alphabet, index: &Index) -> Vec<Key> {
     let labels: Vec<&str> = alphabet.labels.iter().collect();
     let key = |p: usize| {
         let (template, attribute, c) = index.about(p).expect("a parameter");
@@ -154,7 +154,7 @@ pub fn keys(alphabet: &Alphabet, index: &Index) -> Vec<Key> {
 }
 
 /// The parameters that were seen, or can be: what the index must hold.
-pub fn seen(source: &Source, alphabet: &Alphabet, all: bool) -> HashSet<Key> {
+pub(crate) fn seen(source: &Source, alphabet: &Alphabet, all: bool) -> HashSet<Key> {
     let labels: Vec<String> = alphabet.labels.iter().map(str::to_owned).collect();
     let mut found = HashSet::new();
     for sequence in &source.sequences {
@@ -193,25 +193,25 @@ fn pairs(before: &[String], now: &[String]) -> Vec<(String, String)> {
 
 /// A labelling of a sequence.
 #[derive(Clone, Debug)]
-pub struct Labelling {
-    pub labels: Vec<usize>,
-    pub features: Vec<(usize, f64)>,
+pub(crate) struct Labelling {
+    pub(crate) labels: Vec<usize>,
+    pub(crate) features: Vec<(usize, f64)>,
     /// Whether it is what the text says, as far as that says something.
-    pub fits: bool,
+    pub(crate) fits: bool,
 }
 
 impl Labelling {
-    pub fn score(&self, theta: &[f64]) -> f64 {
+    pub(crate) fn score(&self, theta: &[f64]) -> f64 {
         self.features.iter().map(|&(p, value)| value * theta[p]).sum()
     }
 }
 
 /// All labellings of all sequences.
 #[derive(Clone, Debug)]
-pub struct Enumerated(pub Vec<Vec<Labelling>>);
+pub(crate) struct Enumerated(pub Vec<Vec<Labelling>>);
 
 /// All sequences of `positions` numbers below `labels`.
-pub fn labellings(labels: usize, positions: usize) -> Vec<Vec<usize>> {
+pub(crate) fn labellings(labels: usize, positions: usize) -> Vec<Vec<usize>> {
     let mut all = vec![vec![]];
     for _ in 0..positions {
         all = all
@@ -223,14 +223,14 @@ pub fn labellings(labels: usize, positions: usize) -> Vec<Vec<usize>> {
 }
 
 /// `log Σ e^x`.
-pub fn log_sum(x: impl Iterator<Item = f64> + Clone) -> f64 {
+pub(crate) fn log_sum(x: impl Iterator<Item = f64> + Clone) -> f64 {
     let top = x.clone().fold(f64::NEG_INFINITY, f64::max);
     if top == f64::NEG_INFINITY { top } else { top + x.map(|x| (x - top).exp()).sum::<f64>().ln() }
 }
 
 impl Enumerated {
     /// `labels` and `keys` are those of a model: what it does not know has no weight, and a label that it does not know says nothing.
-    pub fn new(source: &Source, labels: &[String], keys: &[Key]) -> Self {
+    pub(crate) fn new(source: &Source, labels: &[String], keys: &[Key]) -> Self {
         let number: HashMap<&Key, usize> = keys.iter().enumerate().map(|(p, key)| (key, p)).collect();
         assert_eq!(number.len(), keys.len(), "each parameter once");
         let each = |sequence: &Vec<Item>| {
@@ -266,7 +266,7 @@ impl Enumerated {
     }
 
     /// `-Σ log p`.
-    pub fn value(&self, theta: &[f64]) -> f64 {
+    pub(crate) fn value(&self, theta: &[f64]) -> f64 {
         let one = |all: &Vec<Labelling>| {
             let scores: Vec<(f64, bool)> = all.iter().map(|y| (y.score(theta), y.fits)).collect();
             log_sum(scores.iter().map(|s| s.0)) - log_sum(scores.iter().filter(|s| s.1).map(|s| s.0))
@@ -275,7 +275,7 @@ impl Enumerated {
     }
 
     /// Expected less observed features.
-    pub fn gradient(&self, theta: &[f64]) -> Vec<f64> {
+    pub(crate) fn gradient(&self, theta: &[f64]) -> Vec<f64> {
         let mut gradient = vec![0.0; theta.len()];
         for all in &self.0 {
             for (only, sign) in [(false, 1.0), (true, -1.0)] {
@@ -291,23 +291,19 @@ impl Enumerated {
     }
 
     /// Central differences of the value.
-    pub fn slopes(&self, theta: &[f64]) -> Vec<f64> {
+    pub(crate) fn slopes(&self, theta: &[f64]) -> Vec<f64> {
         let h = 1e-5;
-        let mut theta = theta.to_vec();
-        let one = |k: usize| {
-            let at = theta[k];
-            theta[k] = at + h;
-            let above = self.value(&theta);
-            theta[k] = at - h;
-            let below = self.value(&theta);
-            theta[k] = at;
-            (above - below) / (2.0 * h)
+        let at = |k: usize, step: f64| {
+            let mut theta = theta.to_vec();
+            theta[k] += step;
+            self.value(&theta)
         };
+        let one = |k: usize| (at(k, h) - at(k, -h)) / (2.0 * h);
         (0..theta.len()).map(one).collect()
     }
 }
 
 /// Names of the labels of an alphabet.
-pub fn names(alphabet: &Alphabet) -> Vec<String> {
+pub(crate) fn names(alphabet: &Alphabet) -> Vec<String> {
     alphabet.labels.iter().map(str::to_owned).collect()
 }

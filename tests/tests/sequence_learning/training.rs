@@ -41,7 +41,7 @@ fn problem(seed: u64, columns: bool, generate: Generate) -> (Corpus, Vec<Key>, E
 fn optima_satisfy_the_optimality_conditions() {
     for seed in 0..12u64 {
         let all = seed % 2 == 0;
-        let generate = Generate { all_states: all, all_transitions: all };
+        let generate = Generate { all_states: all, all_transitions: all, ..Generate::default() };
         let (corpus, keys, oracle) = problem(seed, seed % 3 == 0, generate);
         for (l1, l2) in [(0.0, 0.3), (0.0, 2.0), (0.5, 0.1), (1.5, 0.0)] {
             let params = TrainParams { l1, l2, tolerance: 1e-9, generate, ..TrainParams::default() };
@@ -65,7 +65,7 @@ fn optima_satisfy_the_optimality_conditions() {
 
 #[test]
 fn the_lasso_that_leaves_nothing_is_the_steepest_slope() {
-    let generate = Generate { all_states: true, all_transitions: true };
+    let generate = Generate { all_states: true, all_transitions: true, ..Generate::default() };
     for seed in 20..24 {
         let (corpus, keys, oracle) = problem(seed, false, generate);
         let steepest = oracle.slopes(&vec![0.0; keys.len()]).iter().fold(0f64, |m, g| m.max(g.abs()));
@@ -93,7 +93,7 @@ fn the_lasso_that_leaves_nothing_is_the_steepest_slope() {
 fn a_resumed_run_is_the_same_run() {
     for (l1, l2) in [(0.0, 0.2), (0.4, 0.05)] {
         for columns in [false, true] {
-            let generate = Generate { all_states: false, all_transitions: true };
+            let generate = Generate { all_states: false, all_transitions: true, ..Generate::default() };
             let (corpus, ..) = problem(31, columns, generate);
             let params = TrainParams { l1, l2, tolerance: 1e-7, generate, ..TrainParams::default() };
             let (whole, info) = fit(&corpus, &params);
@@ -144,9 +144,9 @@ fn what_cannot_be_trained_is_refused() {
     assert!(!model.facts.converged && info.end.iterations == 2 && info.stop == Stop::Iterations);
 }
 
-/// Labellings drawn from a known chain: what is learnt approaches the truth. Marginals are compared on every input of three items, as differences of
-/// weights alone are not identified. With 10 weights and `n` sequences of 5 items the standard error of a marginal is about `√(10/20n)` at most (Fisher
-/// information of some 1/4 an item and weight, shared by 10); four of them are allowed.
+/// Labellings drawn from a known chain: what is learnt approaches the truth. Marginals are compared on every input of three items, as weights alone are not
+/// identified. The stated error, for the worst of all marginals: `2.83/√n` with `n` sequences of 5 items. The constant was not
+/// derived: these nine runs need 0.7 to 1.7. That errors shrink with `n` is checked besides.
 #[test]
 fn estimates_approach_the_truth() {
     const WORDS: [&str; 3] = ["x", "y", "z"];
@@ -160,9 +160,8 @@ fn estimates_approach_the_truth() {
     let marginals = |x: &[usize]| -> Vec<f64> {
         let all = labellings(2, 3);
         let log_z = log_sum(all.iter().map(|y| score(x, y)));
-        let p = |t: usize| -> f64 {
-            all.iter().filter(|y| y[t] == 1).map(|y| (score(x, y) - log_z).exp()).sum()
-        };
+        let p =
+            |t: usize| -> f64 { all.iter().filter(|y| y[t] == 1).map(|y| (score(x, y) - log_z).exp()).sum() };
         (0..3).flat_map(|t| [1.0 - p(t), p(t)]).collect()
     };
     let truth: Vec<f64> = inputs.iter().flat_map(|x| marginals(x)).collect();
@@ -199,7 +198,7 @@ fn estimates_approach_the_truth() {
             let tagged = Tagger::new(&model, Constraints::default()).tag(&sequences, want, Par::Seq).unwrap();
             let found: Vec<f64> = tagged.into_iter().flat_map(|t| t.marginals).collect();
             let error = distance(&found, &truth);
-            assert!(error <= 4.0 * (10.0 / (20.0 * n as f64)).sqrt(), "off by {error} with {n} sequences");
+            assert!(error <= 2.83 / (n as f64).sqrt(), "off by {error} with {n} sequences");
             errors.push(error);
         }
         assert!(errors.is_sorted_by(|a, b| b < a), "{errors:?}");

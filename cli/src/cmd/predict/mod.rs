@@ -2,6 +2,7 @@
 
 pub(super) mod regression;
 pub(super) mod sequences;
+pub(super) mod table;
 
 use super::{AnyModel, open_model};
 use crate::{Outcome, config};
@@ -10,5 +11,6 @@ pub(crate) fn run(config: &config::Predict) -> anyhow::Result<Outcome> {
     match open_model(&config.model)? {
         AnyModel::Regression(model) => regression::run(config, &model),
         AnyModel::Sequences(model) => config.common.par.run(|_| sequences::run(config, &model)),
+        AnyModel::Field(model) => config.common.par.run(|_| table::run(config, &model)),
     }
 }

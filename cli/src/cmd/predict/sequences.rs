@@ -42,7 +42,7 @@ pub(crate) fn run(config: &config::Predict, model: &SequenceModel) -> anyhow::Re
 pub(in crate::cmd) fn format(data: &Data, model: &SequenceModel) -> anyhow::Result<Format> {
     let name = data.name();
     match (data.as_typed, &model.origin) {
-        (Some(args::Format::Svmlight | args::Format::Csv), _) => {
+        (Some(args::Format::Svmlight | args::Format::Csv | args::Format::Table), _) => {
             Err(anyhow!("{name}: the model labels sequences: --format must be crfsuite or columns"))
         }
         (Some(args::Format::Columns), Origin::Crfsuite) => Err(anyhow!(

@@ -10,6 +10,8 @@ use crate::wide::{Compensated, finite};
 const WIDTH: usize = 8;
 /// Rows of expected transitions that are summed at a time.
 const DEEP: usize = 4;
+/// Gaps whose pairs are summed before they are added to those of others.
+const GAPS: usize = 256;
 
 /// Transitions that were exponentiated once, for any number of chains.
 ///
@@ -234,14 +236,25 @@ impl<'m, T: Lane> Shared<'m, T> {
         }
     }
 
-    /// `pairs += Σ_t α_tᵀ w_{t+1}`.
+    /// `pairs += Σ_t α_tᵀ w_{t+1}`, piece by piece: a long sum of small numbers would lose its last digits.
     #[inline(always)]
     fn count(&self, alpha: &[T], weighted: &[T], pairs: &mut [T]) {
+        let stride = Self::stride(self.labels);
+        let piece = GAPS.saturating_mul(stride).max(1);
+        let after = weighted.get(stride..).unwrap_or(&[]);
+        for (alpha, after) in alpha.chunks(piece).zip(after.chunks(piece)) {
+            self.count_piece(alpha, after, pairs);
+        }
+    }
+
+    /// `pairs += αᵀ w`.
+    #[inline(always)]
+    fn count_piece(&self, alpha: &[T], weighted: &[T], pairs: &mut [T]) {
         let stride = Self::stride(self.labels);
         for (deep, lines) in rows_mut(pairs, DEEP * stride).enumerate().take(self.labels.div_ceil(DEEP)) {
             for block in 0..stride / WIDTH {
                 let mut sums = [[T::zero(); WIDTH]; DEEP];
-                for (alpha, weighted) in rows(alpha, stride).zip(rows(weighted, stride).skip(1)) {
+                for (alpha, weighted) in rows(alpha, stride).zip(rows(weighted, stride)) {
                     let (fours, _) = alpha.as_chunks::<DEEP>();
                     let (blocks, _) = weighted.as_chunks::<WIDTH>();
                     let (Some(four), Some(w)) = (fours.get(deep), blocks.get(block)) else { continue };

@@ -1,5 +1,7 @@
 //! `gibbsite inspect`: what a file holds.
 
+mod crf;
+
 use super::{name, read_evidence};
 use crate::{Outcome, config, output};
 use gibbsite::data::source::Source;
@@ -8,7 +10,7 @@ use gibbsite::data::uai::{Model, ModelKind};
 use gibbsite::infer::{Mebibytes, Prospect, inspect};
 use gibbsite::model::container::is_model;
 use gibbsite::model::regression::task_name;
-use gibbsite::model::{Container, Kind, RegressionModel};
+use gibbsite::model::{Container, FieldModel, Kind, RegressionModel, SequenceModel};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -157,6 +159,22 @@ fn inspect_model(config: &config::Inspect, source: &Source) -> anyhow::Result<Ou
                 regression_json(&model, config.parameters)
             } else {
                 regression_text(&model, config.parameters)
+            }
+        }
+        Kind::SEQUENCES => {
+            let model = SequenceModel::from_container(&file).map_err(blame)?;
+            if common.json {
+                crf::sequences_json(&model, config.parameters)
+            } else {
+                crf::sequences_text(&model, config.parameters)
+            }
+        }
+        Kind::FIELD => {
+            let model = FieldModel::from_container(&file).map_err(blame)?;
+            if common.json {
+                crf::field_json(&model, config.parameters)
+            } else {
+                crf::field_text(&model, config.parameters)
             }
         }
         // A kind from a later version: the header describes itself.

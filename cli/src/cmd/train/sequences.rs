@@ -1,0 +1,188 @@
+//! From labelled sequences to a model.
+
+use super::{Followed, Held, blame, converged, report_run, restore, short_name, trace_json};
+use crate::config::{Train, TrainSequences};
+use crate::progress::catch_ctrl_c;
+use crate::{Outcome, output};
+use gibbsite::data::sequences::{Corpus, Format, ReadParams, Sequences, Template, read, read_known};
+use gibbsite::data::source::Source;
+use gibbsite::model::SequenceModel;
+use gibbsite::model::sequence::{Facts, Origin};
+use gibbsite::sequence::scheme::Constraints;
+use gibbsite::sequence::tagger::{Tagger, Want};
+use gibbsite::sequence::train::{TrainParams, index, train};
+use gibbsite::solver::lbfgs::LbfgsInfo;
+use serde_json::json;
+use std::fmt::Write;
+use std::time::Instant;
+
+pub(super) fn run(config: &Train, task: &TrainSequences) -> anyhow::Result<Outcome> {
+    let common = &config.common;
+    let start = Instant::now();
+    let format = format(task)?;
+    let mut task = task.clone();
+    if let Format::Columns(template) = &format {
+        // As in CRF++: without a `B` line items are labelled one by one.
+        let generate = &mut task.params.generate;
+        generate.no_transitions = !template.transitions() && !generate.all_transitions;
+    }
+    let task = &task;
+    let read_params = ReadParams { min_count: task.min_count, par: common.par, ..ReadParams::new(format) };
+    let corpus = read(&config.data, &read_params).map_err(|e| blame(&config.data, &e))?;
+    let read_seconds = start.elapsed().as_secs_f64();
+    remark(config, &corpus, read_seconds);
+    let origin = match &read_params.format {
+        Format::Crfsuite => Origin::Crfsuite,
+        Format::Columns(template) => {
+            Origin::Columns { template: template.source().to_owned(), columns: corpus.report.columns }
+        }
+    };
+    let held = match &config.holdout {
+        None => None,
+        Some(path) => {
+            let params = ReadParams { min_count: 1, ..read_params.clone() };
+            let (held, _) = read_known(path, &corpus.alphabet, &params).map_err(|e| blame(path, &e))?;
+            Some(accuracy(config, task, &corpus, origin.clone(), held)?)
+        }
+    };
+    let resumed = restore(config)?;
+    catch_ctrl_c();
+    let start = Instant::now();
+    let mut followed = Followed::new(config, held);
+    let name = short_name(&config.data);
+    let trained =
+        train(&corpus, origin, &name, &task.params, resumed, &mut |point, state| followed.step(point, state));
+    let (model, info) = trained.map_err(|e| blame(&config.data, &e))?;
+    let seconds = start.elapsed().as_secs_f64();
+    followed.finish()?;
+    output::write(Some(&config.model), &model.to_bytes())?;
+    let converged = converged(config, &info);
+    let held = followed.accuracies;
+    let text = if common.json {
+        report_json(&task.params, &model, &info, converged, (seconds, read_seconds), &held)
+    } else {
+        report_text(&model, &info, converged, (seconds, read_seconds), &held)
+    };
+    output::write(common.output.as_deref(), text.as_bytes())?;
+    Ok(if converged { Outcome::Done } else { Outcome::Unconverged })
+}
+
+fn format(task: &TrainSequences) -> anyhow::Result<Format> {
+    let Some(path) = &task.template else { return Ok(Format::Crfsuite) };
+    let source = Source::open(path)?;
+    let text = String::from_utf8(source.bytes).map_err(|_| blame(path, &"not UTF-8 text"))?;
+    Ok(Format::Columns(Template::parse(&text).map_err(|e| blame(path, &e))?))
+}
+
+fn remark(config: &Train, corpus: &Corpus, seconds: f64) {
+    let common = &config.common;
+    let (sequences, alphabet, report) = (&corpus.sequences, &corpus.alphabet, &corpus.report);
+    common.log(|| {
+        format!(
+            "read {} sequences, {} items, {} labels, {} attributes in {seconds:.3} s",
+            sequences.len(),
+            sequences.items(),
+            alphabet.labels.len(),
+            alphabet.attributes.len()
+        )
+    });
+    if report.rare > 0 {
+        common.log(|| format!("left out {} rare attributes", report.rare));
+    }
+    if alphabet.labels.len() == 1 {
+        common.warn("all items have the same label: the model can only repeat it");
+    }
+    if alphabet.attributes.is_empty() {
+        common.warn("no item has an attribute: only transitions are learned");
+    }
+}
+
+/// Accuracy on held-out sequences.
+fn accuracy<'a>(
+    config: &'a Train,
+    task: &TrainSequences,
+    corpus: &Corpus,
+    origin: Origin,
+    held: Sequences,
+) -> anyhow::Result<Held<'a>> {
+    let index = index(corpus, task.params.generate).map_err(|e| blame(&config.data, &e))?;
+    let facts = Facts {
+        estimator: String::new(),
+        solver: String::new(),
+        l1: 0.0,
+        l2: 0.0,
+        objective: 0.0,
+        violation: 0.0,
+        iterations: 0,
+        converged: false,
+        sequences: 0,
+        items: 0,
+        data: String::new(),
+    };
+    let alphabet = corpus.alphabet.clone();
+    let mut model = SequenceModel { alphabet, index, theta: Vec::new(), origin, facts };
+    Ok(Box::new(move |theta| {
+        model.theta.clear();
+        model.theta.extend_from_slice(theta);
+        let tagger = Tagger::new(&model, Constraints::default());
+        let tagged = tagger.tag(&held, Want::default(), config.common.par).ok()?;
+        let found = tagged.iter().flat_map(|t| t.labels.first().into_iter().flatten());
+        let right = found.zip(held.gold()).filter(|(y, g)| g.known() == Some(**y)).count();
+        Some(right as f64 / held.items().max(1) as f64)
+    }))
+}
+
+fn log_likelihood(params: &TrainParams, model: &SequenceModel, objective: f64) -> f64 {
+    let (mut one, mut two) = (0.0, 0.0);
+    for w in &model.theta {
+        one += w.abs();
+        two += w * w;
+    }
+    params.l1 * one + 0.5 * params.l2 * two - objective
+}
+
+fn report_json(
+    params: &TrainParams,
+    model: &SequenceModel,
+    info: &LbfgsInfo,
+    converged: bool,
+    (seconds, read_seconds): (f64, f64),
+    held: &[f64],
+) -> String {
+    let value = json!({
+        "objective": info.end.objective,
+        "log_likelihood": log_likelihood(params, model, info.end.objective),
+        "violation": info.end.violation,
+        "iterations": info.end.iterations,
+        "evaluations": info.end.evaluations,
+        "converged": converged,
+        "parameters": model.index.len(),
+        "nonzeros": info.end.nonzeros,
+        "labels": model.alphabet.labels.len(),
+        "attributes": model.alphabet.attributes.len(),
+        "sequences": model.facts.sequences,
+        "items": model.facts.items,
+        "holdout_accuracy": held.last(),
+        "seconds": seconds,
+        "read_seconds": read_seconds,
+        "peak_rss_mib": crate::cmd::peak_rss_mib(),
+        "trace": trace_json(info, held),
+    });
+    format!("{value}\n")
+}
+
+fn report_text(
+    model: &SequenceModel,
+    info: &LbfgsInfo,
+    converged: bool,
+    time: (f64, f64),
+    held: &[f64],
+) -> String {
+    let facts = &model.facts;
+    let mut text = String::new();
+    let labels = model.alphabet.labels.len();
+    let _ = writeln!(text, "sequences        {} ({} items, {labels} labels)", facts.sequences, facts.items);
+    let _ = writeln!(text, "parameters       {} ({} not 0)", model.index.len(), info.end.nonzeros);
+    report_run(&mut text, info, converged, time, held);
+    text
+}
