@@ -52,9 +52,9 @@ pub(crate) struct Train {
     /// How it is solved; `auto` is lbfgs, or owlqn with --l1.
     #[arg(long, value_enum, default_value_t = TrainSolver::Auto)]
     pub(crate) solver: TrainSolver,
-    /// Done when the violation is at most T times its value at θ = 0.
-    #[arg(long, value_name = "T", default_value = "1e-5", allow_negative_numbers = true)]
-    pub(crate) tolerance: f64,
+    /// Done when the violation is at most T times its value at θ = 0; 1e-5 by default, 1e-8 with --target-objective, which is then what ends the run.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub(crate) tolerance: Option<f64>,
     /// Done as soon as the objective is at most V.
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     pub(crate) target_objective: Option<f64>,

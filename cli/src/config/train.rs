@@ -69,7 +69,7 @@ impl Train {
         usage.at_least_0("--l1", typed.l1);
         let l2 = typed.l2.unwrap_or(if typed.l1 == 0.0 { 1.0 } else { 0.0 });
         usage.at_least_0("--l2", l2);
-        usage.at_least_0("--tolerance", typed.tolerance);
+        usage.at_least_0("--tolerance", tolerance(&typed));
         if typed.target_objective.is_some_and(|v| !v.is_finite()) {
             usage.wrong("--target-objective must be a finite number");
         }
@@ -95,7 +95,7 @@ impl Train {
                     params: TrainParams {
                         l1: typed.l1,
                         l2,
-                        tolerance: typed.tolerance,
+                        tolerance: tolerance(&typed),
                         target_objective: typed.target_objective,
                         max_iterations: typed.max_iter,
                         generate: Generate {
@@ -216,7 +216,7 @@ fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
         },
         l1: typed.l1,
         l2,
-        tolerance: typed.tolerance,
+        tolerance: tolerance(typed),
         target_objective: typed.target_objective,
         max_iterations: typed.max_iter,
         max_table_mib: table.max_table_mib,
@@ -279,4 +279,9 @@ fn shape(usage: &Usage, typed: &str) -> (Shape, String) {
             "--structure must be chain, star, full, independent, grid:ROWSxCOLUMNS or file:EDGES.csv, but is `{typed}`"
         )),
     }
+}
+
+/// As typed, or what suits the goal.
+fn tolerance(typed: &args::Train) -> f64 {
+    typed.tolerance.unwrap_or(if typed.target_objective.is_some() { 1e-8 } else { 1e-5 })
 }

@@ -864,9 +864,8 @@ fn train() {
               [default: auto]
 
           --tolerance <T>
-              Done when the violation is at most T times its value at θ = 0
-
-              [default: 1e-5]
+              Done when the violation is at most T times its value at θ = 0; 1e-5 by default, 1e-8 with
+              --target-objective, which is then what ends the run
 
           --target-objective <V>
               Done as soon as the objective is at most V
