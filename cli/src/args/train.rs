@@ -40,7 +40,7 @@ pub(crate) struct Train {
     pub(crate) template: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What is maximised; sequences: mle.
+    /// What is maximised; sequences: mle or pseudo.
     #[arg(long, value_enum, default_value_t = Estimator::Mle)]
     pub(crate) estimator: Estimator,
     /// Penalty C1 on the sum of all |θ|: most weights become 0.
@@ -105,13 +105,13 @@ pub(crate) struct TableArgs {
     #[arg(long)]
     pub(crate) standardize: bool,
     /// table, with --estimator composite: auto (mle if exact inference is cheap, else combs on grids, else pseudo), mle, pseudo, pairs, combs,
-    /// combs-horizontal, combs-both, tree[:N], k:K, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their numbers from 0.
+    /// combs-horizontal, combs-both, tree or tree:N, k:K, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their numbers from 0.
     #[arg(long, value_name = "COMPONENTS")]
     pub(crate) components: Option<String>,
     /// table: all parameters together, or each component by itself, with averages where they overlap.
     #[arg(long, value_enum, default_value_t = Optimize::Joint)]
     pub(crate) optimize: Optimize,
-    /// table: where to begin.
+    /// Where to begin.
     #[arg(long, value_enum, default_value_t = Start::Zero)]
     pub(crate) start: Start,
     /// table: mebibytes that the tables of exact inference may take, for each thread.

@@ -4,7 +4,7 @@ use super::{Common, Usage};
 use crate::{args, output};
 use gibbsite::field::Structure;
 use gibbsite::field::train as field;
-use gibbsite::sequence::train::{Generate, TrainParams};
+use gibbsite::sequence::train::{Estimator, Generate, TrainParams};
 use std::path::PathBuf;
 
 #[derive(Debug)]
@@ -103,6 +103,11 @@ impl Train {
                             all_transitions: typed.all_transitions,
                             ..Generate::default()
                         },
+                        estimator: match typed.estimator {
+                            args::Estimator::Pseudo => Estimator::Pseudo,
+                            _ => Estimator::Likelihood,
+                        },
+                        start_pseudo: typed.table.start == args::Start::Pseudo,
                         par,
                         ..TrainParams::default()
                     },
@@ -147,10 +152,10 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
         }
         _ => {}
     }
-    if typed.estimator != args::Estimator::Mle {
-        usage.wrong("sequences are trained by --estimator mle: their likelihood is exact and fast");
+    if !matches!(typed.estimator, args::Estimator::Mle | args::Estimator::Pseudo) {
+        usage.wrong("sequences are trained by --estimator mle or pseudo: their likelihood is exact and fast");
     }
-    let args::TableArgs { outputs, inputs, structure, input_map, share, components, optimize, start, .. } =
+    let args::TableArgs { outputs, inputs, structure, input_map, share, components, optimize, .. } =
         &typed.table;
     for (given, name) in [
         (outputs.is_some(), "--outputs"),
@@ -161,7 +166,6 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
         (typed.table.standardize, "--standardize"),
         (components.is_some(), "--components"),
         (*optimize != args::Optimize::Joint, "--optimize disjoint"),
-        (*start != args::Start::Zero, "--start"),
     ] {
         if given {
             usage.wrong(&format!("{name} is for --format table"));

@@ -805,9 +805,9 @@ fn train() {
 
           --components <COMPONENTS>
               table, with --estimator composite: auto (mle if exact inference is cheap, else combs on
-              grids, else pseudo), mle, pseudo, pairs, combs, combs-horizontal, combs-both, tree[:N],
-              k:K, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their numbers from
-              0
+              grids, else pseudo), mle, pseudo, pairs, combs, combs-horizontal, combs-both, tree or
+              tree:N, k:K, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their
+              numbers from 0
 
           --optimize <OPTIMIZE>
               table: all parameters together, or each component by itself, with averages where they
@@ -821,7 +821,7 @@ fn train() {
               [default: joint]
 
           --start <START>
-              table: where to begin
+              Where to begin
 
               Possible values:
               - zero:   All weights 0
@@ -835,7 +835,7 @@ fn train() {
               [default: 1024]
 
           --estimator <ESTIMATOR>
-              What is maximised; sequences: mle
+              What is maximised; sequences: mle or pseudo
 
               Possible values:
               - mle:       The likelihood

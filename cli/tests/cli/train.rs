@@ -341,3 +341,23 @@ fn a_template_without_transitions_labels_items_one_by_one() {
     let all = json(&stdout(&[&args[..], &["--all-transitions"]].concat()));
     assert_eq!(all["parameters"], 2 + 4);
 }
+
+#[test]
+fn pseudolikelihood_and_as_a_start() {
+    let (_a, pseudo) = pump(&["--estimator", "pseudo"]);
+    let shown = json(&stdout(&["inspect", &pseudo, "--json"]));
+    assert_eq!(shown["estimator"], "pseudo", "{shown}");
+    let score = json(&stdout(&["eval", "--model", &pseudo, "pump.test.txt", "--json"]));
+    assert!(score["item_accuracy"].as_f64().unwrap() > 0.9);
+    let folder = folder(&[]);
+    let model = at(&folder, "m.gib");
+    let tight = [PUMP, &["--model", &model, "--tolerance", "1e-9", "--json"]].concat();
+    let cold = json(&stdout(&tight));
+    let warm = json(&stdout(&[&tight[..], &["--start", "pseudo"]].concat()));
+    let (cold, warm_objective) = (cold["objective"].as_f64().unwrap(), warm["objective"].as_f64().unwrap());
+    assert!((cold - warm_objective).abs() < 1e-8 * cold);
+    let first = warm["trace"][0]["objective"].as_f64().unwrap();
+    assert!(first < 3.0 * cold, "started at {first}, ended at {cold}");
+    let wrong = run(&[PUMP, &["--model", &model, "--estimator", "piecewise"]].concat());
+    assert_eq!(wrong.code, 2);
+}

@@ -513,7 +513,9 @@ fn wrong_usage() {
     );
     assert!(refusal(&["table", "--outputs", "sky"]).starts_with("error: --format table needs --structure"));
     assert_eq!(refusal(&["crfsuite", "--outputs", "sky"]), "error: --outputs is for --format table");
-    assert!(refusal(&["crfsuite", "--estimator", "pseudo"]).starts_with("error: sequences are trained by"));
+    assert!(
+        refusal(&["crfsuite", "--estimator", "piecewise"]).starts_with("error: sequences are trained by")
+    );
 }
 
 #[test]

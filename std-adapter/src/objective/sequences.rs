@@ -8,6 +8,9 @@
 //! belongs to, `p` is summed over what is possible: `log p = log Z(possible) - log Z`. Nothing is approximated. The gradient is expected
 //! minus observed counts, item by item; its cost is that of the occurrences of attributes and `O(L²)` an item.
 //!
+//! The pseudolikelihood (Besag 1975; Thesis eq. 2.4) is the same with `Σ_t log p(y_t | y_{t-1}, y_{t+1}, x)` for `log p(y|x)`: a local regression for each item whose label and neighbours'
+//! labels are known, `O(L)` an item; the others say nothing.
+//!
 //! Sequences are cut into chunks by the size of the problem alone and the chunks' sums are added in order, so results do not depend on the number of threads.
 
 use super::rows::Layout;
@@ -16,6 +19,7 @@ use crate::features::Index;
 use crate::par::{Kernel, Par, vectorized};
 use crate::solver::lbfgs::Smooth;
 use gibbsite_core::infer::chain::{Chain, Shared, Transitions};
+use gibbsite_core::local::value_gradient;
 use std::ops::Range;
 
 /// Which template of the [`Index`] is what.
@@ -31,6 +35,8 @@ pub struct SequenceLikelihood<'a> {
     sequences: &'a Sequences,
     index: &'a Index,
     labels: usize,
+    /// Each item given its neighbours' labels, instead of all together.
+    local: bool,
     par: Par,
     layout: Layout,
     weights: Vec<f64>,
@@ -97,7 +103,12 @@ impl<'a> SequenceLikelihood<'a> {
             }
         });
         let chunks = chunks.collect();
-        Self { sequences, index, labels, par, layout, weights: Vec::new(), chunks }
+        Self { sequences, index, labels, local: false, par, layout, weights: Vec::new(), chunks }
+    }
+
+    /// The pseudolikelihood instead of the likelihood.
+    pub fn pseudo(sequences: &'a Sequences, index: &'a Index, par: Par) -> Self {
+        Self { local: true, ..Self::new(sequences, index, par) }
     }
 }
 
@@ -114,13 +125,13 @@ impl Smooth for SequenceLikelihood<'_> {
         let mut memory = vec![0.0; Shared::<f64>::memory_len(labels)];
         let edges = index.templates() > EDGES;
         let shared = match Shared::new(labels, &table, &mut memory) {
-            Ok(shared) => shared.filter(|_| !edges),
+            Ok(shared) => shared.filter(|_| !edges && !self.local),
             Err(_) => return f64::NAN,
         };
         self.layout.spread(index, theta, &mut self.weights);
-        let (table, layout, weights) = (&table[..], &self.layout, &self.weights[..]);
+        let (table, layout, weights, local) = (&table[..], &self.layout, &self.weights[..], self.local);
         self.par.map(self.chunks.iter_mut().collect(), |chunk| {
-            vectorized(Pass { sequences, index, layout, theta, weights, table, shared, chunk });
+            vectorized(Pass { sequences, index, layout, theta, weights, table, shared, local, chunk });
         });
         gradient.fill(0.0);
         let mut counts = vec![0.0; labels * labels];
@@ -168,6 +179,7 @@ struct Pass<'a> {
     weights: &'a [f64],
     table: &'a [f64],
     shared: Option<Shared<'a, f64>>,
+    local: bool,
     chunk: &'a mut Chunk,
 }
 
@@ -175,7 +187,7 @@ impl Kernel for Pass<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { sequences, index, layout, theta, weights, table, shared, chunk } = self;
+        let Self { sequences, index, layout, theta, weights, table, shared, local, chunk } = self;
         let (labels, stride) = (index.size(STATES), layout.stride);
         chunk.value = 0.0;
         chunk.gradient.fill(0.0);
@@ -192,6 +204,7 @@ impl Kernel for Pass<'_> {
             }
             let value = match &shared {
                 Some(shared) => with_shared(shared, table, labels, sequences, sequence, chunk),
+                None if local => with_neighbours(index, theta, table, stride, sequence, chunk),
                 None => with_each(index, theta, table, stride, sequences, sequence, chunk),
             };
             // Scores that are not finite, or a gold labelling that is not possible: out of bounds.
@@ -295,6 +308,66 @@ fn with_each(
         row.iter_mut().zip(p).for_each(|(all, some)| *all -= some);
     }
     Some(log_z - log_possible)
+}
+
+/// Each item given its neighbours: `-Σ_t log p(y_t | y_{t-1}, y_{t+1}, x)`.
+fn with_neighbours(
+    index: &Index,
+    theta: &[f64],
+    table: &[f64],
+    stride: usize,
+    sequence: &SequenceView<'_>,
+    chunk: &mut Chunk,
+) -> Option<f64> {
+    let Chunk { gradient, transitions, scratch, .. } = chunk;
+    let Scratch { rows, tables, .. } = scratch;
+    let labels = index.size(STATES);
+    let cells = labels * labels;
+    let edges = index.templates() > EDGES;
+    if edges {
+        score_edges(sequence, index, theta, table, tables);
+    }
+    // Scores of the gap after item t.
+    let gap = |t: usize| if edges { &tables[t * cells..(t + 1) * cells] } else { table };
+    let golds = sequence.golds();
+    let mut slopes = vec![0.0; cells];
+    let mut value = 0.0;
+    for (t, row) in rows.chunks_exact_mut(stride).enumerate() {
+        let before = t.checked_sub(1).map(|s| golds[s].known());
+        let after = golds.get(t + 1).map(|g| g.known());
+        let (Some(own), false, false) = (golds[t].known(), before == Some(None), after == Some(None)) else {
+            row.fill(0.0);
+            continue;
+        };
+        let scores = &mut row[..labels];
+        let (before, after) = (before.flatten().map(|l| l as usize), after.flatten().map(|l| l as usize));
+        if let Some(from) = before {
+            let into = &gap(t - 1)[from * labels..(from + 1) * labels];
+            scores.iter_mut().zip(into).for_each(|(s, a)| *s += a);
+        }
+        if let Some(to) = after {
+            let out = gap(t)[to..].iter().step_by(labels);
+            scores.iter_mut().zip(out).for_each(|(s, a)| *s += a);
+        }
+        value += value_gradient(scores, own as usize).ok()?;
+        let mut count = |gap: usize, at: &mut dyn Iterator<Item = usize>| {
+            slopes.fill(0.0);
+            scores.iter().zip(at).for_each(|(r, cell)| slopes[cell] = *r);
+            transitions.iter_mut().zip(&slopes).for_each(|(sum, r)| *sum += r);
+            if edges {
+                for &b in sequence.edge_attributes(gap + 1) {
+                    index.add_gradient(EDGES, b, 1.0, &slopes, gradient);
+                }
+            }
+        };
+        if let Some(from) = before {
+            count(t - 1, &mut (from * labels..(from + 1) * labels));
+        }
+        if let Some(to) = after {
+            count(t, &mut (to..cells).step_by(labels));
+        }
+    }
+    Some(value)
 }
 
 /// The score of a labelling that is known.

@@ -1,6 +1,6 @@
 //! The likelihood of sequences against enumeration, its gradient against central differences.
 
-use crate::corpus::{Enumerated, Kind, Source, keys, names, seen};
+use crate::corpus::{Enumerated, Kind, Labelling, Source, keys, log_sum, names, seen};
 use gibbsite::data::sequences::{Format, ReadParams, read_from};
 use gibbsite::objective::sequences::SequenceLikelihood;
 use gibbsite::par::Par;
@@ -63,6 +63,48 @@ proptest! {
             if scale <= 4.0 {
                 let off = distance(&gradient, &oracle.slopes(&theta));
                 prop_assert!(off <= 1e-7, "off by {:e} from differences at {}", off, scale);
+            }
+        }
+    }
+
+    #[test]
+    fn pseudolikelihood_matches_enumeration(seed in any::<u64>()) {
+        let mut rng = rng(seed);
+        let source = Source::random(Kind { partial: 0.0, ..kind(&mut rng) }, &mut rng);
+        let corpus = source.read();
+        let all = rng.random_bool(0.5);
+        let generate = Generate { all_states: all, all_transitions: all, ..Generate::default() };
+        let index = index(&corpus, generate).unwrap();
+        let keys = keys(&corpus.alphabet, &index);
+        let oracle = Enumerated::new(&source, &names(&corpus.alphabet), &keys);
+        // The labellings that differ from the text's at one place.
+        let value = |theta: &[f64]| -> f64 {
+            let one = |all: &Vec<Labelling>| -> f64 {
+                let gold = all.iter().find(|y| y.fits).unwrap();
+                let near = |t: usize| {
+                    let same = |y: &Labelling| (0..y.labels.len()).all(|s| s == t || y.labels[s] == gold.labels[s]);
+                    let scores: Vec<f64> = all.iter().filter(|y| same(y)).map(|y| y.score(theta)).collect();
+                    log_sum(scores.iter().copied()) - gold.score(theta)
+                };
+                (0..gold.labels.len()).map(near).sum()
+            };
+            oracle.0.iter().map(one).sum()
+        };
+        let mut f = SequenceLikelihood::pseudo(&corpus.sequences, &index, Par::Seq);
+        for scale in [0.0, 1.0, 200.0] {
+            let theta: Vec<f64> = (0..keys.len()).map(|_| scale * normal(&mut rng)).collect();
+            let (found, gradient) = evaluate(&mut f, &theta);
+            let size = size(&source, scale);
+            prop_assert!((found - value(&theta)).abs() <= 1e-13 * size, "{} at {}", found, scale);
+            if scale <= 1.0 {
+                for p in 0..theta.len() {
+                    let mut there = theta.clone();
+                    there[p] += 1e-5;
+                    let up = value(&there);
+                    there[p] -= 2e-5;
+                    let slope = (up - value(&there)) / 2e-5;
+                    prop_assert!((gradient[p] - slope).abs() <= 1e-7, "{}: {} and {}", p, gradient[p], slope);
+                }
             }
         }
     }
