@@ -56,6 +56,14 @@ struct Template {
     configurations: Vec<u32>,
 }
 
+impl Template {
+    /// With these lists of configurations; numbered from 0.
+    fn sparse(arities: Vec<u32>, size: u32, starts: Vec<u32>, configurations: Vec<u32>) -> Self {
+        let (attributes, len) = (starts.len() as u32 - 1, configurations.len() as u32);
+        Self { arities, size, attributes, first: 0, len, starts, configurations }
+    }
+}
+
 /// A template that cannot be indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -143,15 +151,7 @@ impl Index {
         let len = per.checked_mul(attributes).ok_or(IndexError::TooLarge)?;
         let configurations = each.iter().copied().cycle().take(len as usize).collect();
         let starts = (0..=attributes).map(|a| a * per).collect();
-        self.push(Template {
-            arities: arities.to_vec(),
-            size,
-            attributes,
-            first: 0,
-            len,
-            starts,
-            configurations,
-        })
+        self.push(Template::sparse(arities.to_vec(), size, starts, configurations))
     }
 
     /// Appends a template with a parameter for each attribute and configuration that was seen at least `min_count` times.
@@ -172,7 +172,7 @@ impl Index {
             total = total.checked_add(*start).ok_or(IndexError::TooLarge)?;
             *start = total;
         }
-        self.push(Template { arities, size, attributes, first: 0, len: total, starts, configurations })
+        self.push(Template::sparse(arities, size, starts, configurations))
     }
 
     /// Appends a template with parameters for the configurations of each attribute's list; returns its number. As the opposite of
@@ -191,17 +191,10 @@ impl Index {
             configurations.extend_from_slice(list);
             starts.push(u32::try_from(configurations.len()).map_err(|_| IndexError::TooLarge)?);
         }
-        let attributes = u32::try_from(lists.len()).map_err(|_| IndexError::TooLarge)?;
-        let len = configurations.len() as u32;
-        self.push(Template {
-            arities: arities.to_vec(),
-            size,
-            attributes,
-            first: 0,
-            len,
-            starts,
-            configurations,
-        })
+        if u32::try_from(lists.len()).is_err() {
+            return Err(IndexError::TooLarge);
+        }
+        self.push(Template::sparse(arities.to_vec(), size, starts, configurations))
     }
 
     fn push(&mut self, template: Template) -> Result<usize, IndexError> {

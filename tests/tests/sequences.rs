@@ -7,6 +7,7 @@ use gibbsite::data::sequences::{
     read_from, read_known, read_known_from,
 };
 use gibbsite::par::Par;
+use gibbsite_tests::packed::zstd;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -614,18 +615,6 @@ fn missing_and_damaged_files() {
     assert_eq!(message(error), missing);
     let error = read_from(&b"\x1f\x8b\x08\0\0\0"[..], &crfsuite()).unwrap_err();
     assert!(message(error).starts_with("a damaged or truncated gzip file: "));
-}
-
-/// A zstd file with raw blocks only.
-fn zstd(text: &[u8]) -> Vec<u8> {
-    let mut file = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58];
-    let mut blocks = text.chunks(100_000).peekable();
-    while let Some(block) = blocks.next() {
-        let header = (block.len() as u32) << 3 | u32::from(blocks.peek().is_none());
-        file.extend(&header.to_le_bytes()[..3]);
-        file.extend(block);
-    }
-    file
 }
 
 #[test]

@@ -20,6 +20,11 @@ pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".into() } else { path.display().to_string() }
 }
 
+/// A file's name without folders.
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| name(path), |n| n.to_string_lossy().into_owned())
+}
+
 /// Reads a UAI model; errors begin with the file's name.
 fn read_model(path: &Path) -> anyhow::Result<uai::Model> {
     let source = Source::open(path)?;

@@ -61,7 +61,7 @@ impl Data {
 
     /// The name without folders.
     pub(crate) fn file_name(&self) -> String {
-        self.path.file_name().map_or_else(|| self.name(), |n| n.to_string_lossy().into_owned())
+        crate::cmd::file_name(&self.path)
     }
 
     fn params(&self, par: Par) -> ReadParams {

@@ -1,5 +1,6 @@
 //! Predictions of a fitted field: the most probable labels of each sample, marginals, probabilities, scores.
 
+use super::schema::Report;
 use super::{FieldData, MISSING, Schema};
 use crate::data::network::{Evidence, Network};
 use crate::infer::{InferParams, Prepared, QueryError, Task};
@@ -199,6 +200,19 @@ impl TableScore {
     pub fn new(schema: &Schema) -> Self {
         let labels = schema.alphabets.iter().map(|list| vec![Hits::default(); list.len()]).collect();
         Self { items: 0, right: 0, rows: 0, perfect: 0, labels }
+    }
+
+    /// Of predictions of samples that were read with this report.
+    pub fn of(schema: &Schema, data: &FieldData, report: &Report, found: &Predictions) -> Self {
+        let mut unknown = report.unknown_labels.iter().peekable();
+        let mut score = Self::new(schema);
+        for (s, row) in found.each.iter().enumerate() {
+            // In the order of the rows, as they were met.
+            let own: Vec<u32> =
+                std::iter::from_fn(|| unknown.next_if(|u| u.0 as usize == s)).map(|u| u.1).collect();
+            score.add(data.labels(s), &row.labels, &own);
+        }
+        score
     }
 
     /// One row: labels in the data, predicted ones, and outputs whose label in the data is one that the schema does not have.

@@ -245,7 +245,7 @@ fn narrow(params: &TrainParams) -> ObjectiveParams {
     ObjectiveParams { par: params.par, max_table_mib: params.max_table_mib.min(NARROW_MIB) }
 }
 
-/// Finds weights. Inputs: the field, its parameters ([`index`], for the same [`Optimize`]), samples, and where to go on if a run was interrupted
+/// Finds weights: those of the state. Inputs: the field, its parameters ([`index`], for the same [`Optimize`]), samples, and where to go on if a run was interrupted
 /// (joint only). Stops as `params` says, or when `watch` (each step of a joint run) or `go_on` (each step of each component's problem) returns
 /// `false`; the weights are the best so far either way.
 ///
@@ -259,8 +259,8 @@ fn narrow(params: &TrainParams) -> ObjectiveParams {
 /// }
 /// let index = index(&field, &[1, 1, 1], Optimize::Joint)?;
 /// let params = TrainParams::default();
-/// let (theta, info) = train(&field, &index, &data, &params, None, &mut |_, _| true, &|| true)?;
-/// assert_eq!((theta.len(), info.estimator.as_str()), (2 + 2 + 4, "mle"));
+/// let (state, info) = train(&field, &index, &data, &params, None, &mut |_, _| true, &|| true)?;
+/// assert_eq!((state.theta().len(), info.estimator.as_str()), (2 + 2 + 4, "mle"));
 /// assert!(info.log_likelihood.unwrap() > 4.0 * 0.25f64.ln());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -275,7 +275,7 @@ pub fn train(
     resume: Option<State>,
     watch: &mut Watch<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
-) -> Result<(Vec<f64>, TrainInfo), TrainError> {
+) -> Result<(State, TrainInfo), TrainError> {
     if (0..data.samples()).all(|s| data.labels(s).iter().all(|&label| label == super::MISSING)) {
         return Err(TrainError::NoLabels);
     }
@@ -306,27 +306,24 @@ pub fn train(
             State::new(state.into_theta())
         }
     };
-    let (theta, solver) = match (params.optimize, &components) {
+    let (state, solver) = match (params.optimize, &components) {
         (Optimize::Disjoint, Some(list)) => {
             let problem = (field, index, data, list);
-            by_components(problem, params, &how, start.theta(), &mut *objective, go_on)?
+            let (theta, info) = by_components(problem, params, &how, start.theta(), &mut *objective, go_on)?;
+            (State::new(theta), info)
         }
-        _ => {
-            let (state, info) = minimize(&mut *objective, start, &lbfgs(params, params.par), watch)?;
-            (state.into_theta(), info)
-        }
+        _ => minimize(&mut *objective, start, &lbfgs(params, params.par), watch)?,
     };
     drop(objective);
-    // Likelihoods are sums of positive terms: next to nothing left means that they went to certainty.
-    if params.l1 == 0.0 && params.l2 == 0.0 && solver.end.objective < 1e-3 && solver.end.iterations > 0 {
+    if solver.is_certain(params.l1, params.l2) {
         return Err(TrainError::Unbounded);
     }
     let log_likelihood = Composite::new(field, index, data, &Components::mle(field), &narrow(params))
         .ok()
-        .map(|mut exact| -exact.value_gradient(&theta, &mut vec![0.0; index.len()]))
+        .map(|mut exact| -exact.value_gradient(state.theta(), &mut vec![0.0; index.len()]))
         .filter(|value| value.is_finite());
     let components = components.map_or(0, |list| list.len());
-    Ok((theta, TrainInfo { estimator, components, start_iterations, solver, log_likelihood }))
+    Ok((state, TrainInfo { estimator, components, start_iterations, solver, log_likelihood }))
 }
 
 fn lbfgs(params: &TrainParams, par: Par) -> LbfgsParams {

@@ -200,6 +200,15 @@ impl<'a> Container<'a> {
         self.sections.iter().find(|s| s.0 == name).map(|s| s.1)
     }
 
+    /// The bytes of a section that has to be there.
+    ///
+    /// # Errors
+    /// [`ModelError::Content`] if it is not.
+    pub fn required(&self, name: [u8; 4]) -> Result<&'a [u8], ModelError> {
+        let missing = || ModelError::Content(format!("there is no section `{}`", name.escape_ascii()));
+        self.section(name).ok_or_else(missing)
+    }
+
     /// A section of numbers of `N` bytes each.
     ///
     /// # Errors
@@ -209,10 +218,11 @@ impl<'a> Container<'a> {
         name: [u8; 4],
         from: impl Fn([u8; N]) -> T,
     ) -> Result<Vec<T>, ModelError> {
-        let wrong = |what: &str| ModelError::Content(format!("the section `{}` {what}", name.escape_ascii()));
-        let bytes = self.section(name).ok_or_else(|| wrong("is missing"))?;
-        let (numbers, rest) = bytes.as_chunks::<N>();
-        if rest.is_empty() { Ok(numbers.iter().map(|&b| from(b)).collect()) } else { Err(wrong("is cut")) }
+        let (numbers, rest) = self.required(name)?.as_chunks::<N>();
+        if !rest.is_empty() {
+            return Err(ModelError::Content(format!("the section `{}` is cut", name.escape_ascii())));
+        }
+        Ok(numbers.iter().map(|&b| from(b)).collect())
     }
 }
 

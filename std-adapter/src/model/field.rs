@@ -14,7 +14,7 @@
 
 use super::container::{self, Container, Kind, ModelError};
 use super::header::Header;
-use super::sections::{names, read_index, read_names, write_index};
+use super::sections::{names, read_index, read_names, read_weights, write_index};
 use super::varint::{self, Reader};
 use crate::data::sequences::Dictionary;
 use crate::features::Index;
@@ -170,10 +170,6 @@ impl FieldModel {
             return Err(ModelError::Kind { found: file.kind, expected: Kind::FIELD });
         }
         let header = Header(&file.header);
-        let section = |name: [u8; 4]| {
-            let missing = || ModelError::Content(format!("there is no section `{}`", name.escape_ascii()));
-            file.section(name).ok_or_else(missing)
-        };
         let owned = |d: Dictionary| d.iter().map(str::to_owned).collect::<Vec<String>>();
         let texts = |value: &Value, name: &str| -> Result<Vec<String>, ModelError> {
             let list = value.as_array().ok_or_else(|| header.wrong(name))?;
@@ -190,14 +186,14 @@ impl FieldModel {
             values => texts(values, "values").map(Slot::Values),
         };
         let schema = Schema {
-            outputs: owned(read_names(section(*b"outp")?)?),
+            outputs: owned(read_names(file.required(*b"outp")?)?),
             alphabets: lists("labels")?.iter().map(|v| texts(v, "labels")).collect::<Result<_, _>>()?,
-            inputs: owned(read_names(section(*b"inpt")?)?),
+            inputs: owned(read_names(file.required(*b"inpt")?)?),
             slots: lists("values")?.iter().map(slot).collect::<Result<_, _>>()?,
             seen: vec![],
             share: header.flag("share")?,
         };
-        let schema = Schema { seen: read_seen(section(*b"seen")?, &schema)?, ..schema };
+        let schema = Schema { seen: read_seen(file.required(*b"seen")?, &schema)?, ..schema };
         let unfit = || ModelError::Content("its parts do not fit together".into());
         let expected = if schema.share { 1 } else { schema.outputs.len() };
         if schema.outputs.is_empty()
@@ -207,20 +203,16 @@ impl FieldModel {
         {
             return Err(unfit());
         }
-        let edges = Structure::Edges(read_edges(section(*b"edge")?)?);
+        let edges = Structure::Edges(read_edges(file.required(*b"edge")?)?);
         let bad = |e: crate::field::FieldError| ModelError::Content(e.to_string());
         let field = schema.field(&edges).map_err(bad)?;
-        let index = read_index(section(*b"indx")?)?;
-        let theta = file.numbers(*b"wght", f64::from_le_bytes)?;
+        let index = read_index(file.required(*b"indx")?)?;
+        let theta = read_weights(file, &index)?;
         let attributes = schema.template_attributes(&field);
         let fits = |t: usize| {
             index.arities(t) == field.templates()[t] && index.attributes(t) == attributes[t] as usize
         };
-        if index.templates() != field.templates().len()
-            || !(0..index.templates()).all(fits)
-            || theta.len() != index.len()
-            || !theta.iter().all(|w| w.is_finite())
-        {
+        if index.templates() != field.templates().len() || !(0..index.templates()).all(fits) {
             return Err(unfit());
         }
         let facts = Facts {

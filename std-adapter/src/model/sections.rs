@@ -1,6 +1,6 @@
-//! Sections that several kinds of models have: names, and the parameter index.
+//! Sections that several kinds of models have: names, the parameter index, the weights.
 
-use super::container::ModelError;
+use super::container::{Container, ModelError};
 use super::varint::{self, Reader};
 use crate::data::sequences::Dictionary;
 use crate::features::Index;
@@ -98,4 +98,13 @@ pub(super) fn read_index(bytes: &[u8]) -> Result<Index, ModelError> {
         return Err(ModelError::Content("the index is longer than it says".into()));
     }
     Ok(index)
+}
+
+/// The weights of an index: one for each parameter, all finite.
+pub(super) fn read_weights(file: &Container<'_>, index: &Index) -> Result<Vec<f64>, ModelError> {
+    let weights = file.numbers(*b"wght", f64::from_le_bytes)?;
+    if weights.len() != index.len() || !weights.iter().all(|w| w.is_finite()) {
+        return Err(ModelError::Content("its parts do not fit together".into()));
+    }
+    Ok(weights)
 }

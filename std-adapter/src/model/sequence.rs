@@ -11,7 +11,7 @@
 
 use super::container::{self, Container, Kind, ModelError};
 use super::header::Header;
-use super::sections::{names, read_index, read_names, write_index};
+use super::sections::{names, read_index, read_names, read_weights, write_index};
 use crate::data::sequences::Alphabet;
 use crate::features::Index;
 use crate::objective::sequences::{EDGES, STATES, TRANSITIONS};
@@ -118,16 +118,14 @@ impl SequenceModel {
                 if list.is_empty() && template != TRANSITIONS {
                     continue;
                 }
-                let (from, to) = match template {
-                    STATES => (&self.alphabet.attributes, &mut alphabet.attributes),
-                    EDGES => (&self.alphabet.edge_attributes, &mut alphabet.edge_attributes),
-                    _ => {
-                        theta.extend(list.iter().map(|w| w.1));
-                        lists.push(list.into_iter().map(|w| w.0).collect());
-                        continue;
-                    }
+                let names = match template {
+                    STATES => Some((&self.alphabet.attributes, &mut alphabet.attributes)),
+                    EDGES => Some((&self.alphabet.edge_attributes, &mut alphabet.edge_attributes)),
+                    _ => None,
                 };
-                to.intern(from.name(a).unwrap_or_default());
+                if let Some((from, to)) = names {
+                    to.intern(from.name(a).unwrap_or_default());
+                }
                 theta.extend(list.iter().map(|w| w.1));
                 lists.push(list.into_iter().map(|w| w.0).collect());
             }
@@ -184,17 +182,13 @@ impl SequenceModel {
             return Err(ModelError::Kind { found: file.kind, expected: Kind::SEQUENCES });
         }
         let header = Header(&file.header);
-        let section = |name: [u8; 4]| {
-            let missing = || ModelError::Content(format!("there is no section `{}`", name.escape_ascii()));
-            file.section(name).ok_or_else(missing)
-        };
         let alphabet = Alphabet {
-            labels: read_names(section(*b"labl")?)?,
-            attributes: read_names(section(*b"attr")?)?,
-            edge_attributes: read_names(section(*b"edge")?)?,
+            labels: read_names(file.required(*b"labl")?)?,
+            attributes: read_names(file.required(*b"attr")?)?,
+            edge_attributes: read_names(file.required(*b"edge")?)?,
         };
-        let index = read_index(section(*b"indx")?)?;
-        let theta = file.numbers(*b"wght", f64::from_le_bytes)?;
+        let index = read_index(file.required(*b"indx")?)?;
+        let theta = read_weights(file, &index)?;
         let labels = alphabet.labels.len() as u32;
         let fits = |template: usize, arities: &[u32], attributes: usize| {
             index.arities(template) == arities && index.attributes(template) == attributes
@@ -206,8 +200,6 @@ impl SequenceModel {
             || !fits(TRANSITIONS, &[labels; 2], 1)
             || (index.templates() > EDGES) != (edges > 0)
             || edges > 0 && !fits(EDGES, &[labels; 2], edges)
-            || theta.len() != index.len()
-            || !theta.iter().all(|w| w.is_finite())
         {
             return Err(ModelError::Content("its parts do not fit together".into()));
         }

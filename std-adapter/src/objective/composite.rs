@@ -17,7 +17,7 @@
 use super::components::{Component, Components};
 use super::pattern::{Finder, Pattern};
 use super::piece::{Engines, Piece};
-use super::tables::{Chunk, Tables, chunks, run_chunks};
+use super::tables::{Chunk, Chunks, Tables};
 use super::{ObjectiveError, ObjectiveParams};
 use crate::features::Index;
 use crate::field::{Field, FieldData, MISSING};
@@ -26,7 +26,6 @@ use crate::plan::PlanParams;
 use gibbsite_core::error::InferError;
 use gibbsite_core::local;
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 /// Variables that are normalised at a time.
 const LANES: usize = 16;
@@ -60,16 +59,14 @@ const SINGLES: usize = 256;
 #[derive(Debug)]
 pub struct Composite<'a> {
     tables: Tables<'a>,
-    par: Par,
     blankets: Blankets,
     pieces: Vec<Piece>,
     parts: Vec<Part>,
     units: Vec<Unit>,
     /// `Σ` of the features at the observed configurations, with weights.
     observed: Vec<f64>,
-    chunks: Vec<Chunk>,
+    chunks: Chunks<Workspace>,
     shared: Vec<f64>,
-    spare: Mutex<Vec<Workspace>>,
     fault: Option<InferError>,
 }
 
@@ -221,15 +218,13 @@ impl<'a> Composite<'a> {
         let pieces: Vec<Piece> = pieces.into_iter().collect::<Result<_, _>>()?;
         Ok(Self {
             shared: vec![0.0; tables.shared_len],
-            chunks: chunks(units.len(), index.len()),
+            chunks: Chunks::new(units.len(), index.len(), params.par),
             tables,
-            par: params.par,
             blankets,
             pieces,
             parts,
             units,
             observed,
-            spare: Mutex::new(vec![]),
             fault: None,
         })
     }
@@ -265,41 +260,22 @@ impl<'a> Composite<'a> {
     /// If `theta` or `gradient` does not have [`len`](Self::len) entries.
     pub fn value_gradient(&mut self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         assert_eq!((theta.len(), gradient.len()), (self.len(), self.len()), "one number for each parameter");
-        self.fault = None;
         self.tables.fill_shared(theta, &mut self.shared);
         for (g, &o) in gradient.iter_mut().zip(&self.observed) {
             *g = -o;
         }
         let mut chunks = std::mem::take(&mut self.chunks);
-        let fault = Mutex::new(None);
         let this = &*self;
-        let alone = if chunks.len() > 1 { Par::Seq } else { this.par };
-        let value = run_chunks(
-            this.par,
-            &mut chunks,
-            &this.spare,
+        let alone = chunks.par_within();
+        let (value, fault) = chunks.finish(
             || this.workspace(alone),
+            |workspace, chunk| this.chunk(theta, workspace, chunk),
+            Ok(0.0),
+            (theta, &this.observed),
             gradient,
-            |workspace, chunk| {
-                if let Err(error) = this.chunk(theta, workspace, chunk)
-                    && let Ok(mut fault) = fault.lock()
-                {
-                    *fault = Some(error);
-                }
-            },
         );
-        self.chunks = chunks;
-        self.fault = fault.into_inner().unwrap_or(Some(InferError::BadValue));
-        let score: f64 = theta.iter().zip(&self.observed).map(|(t, o)| t * o).sum();
-        let total = value - score;
-        if self.fault.is_none() && !total.is_finite() {
-            self.fault = Some(InferError::BadValue);
-        }
-        if self.fault.is_some() {
-            gradient.fill(f64::NAN);
-            return f64::INFINITY;
-        }
-        total
+        (self.chunks, self.fault) = (chunks, fault);
+        value
     }
 
     fn workspace(&self, par: Par) -> Workspace {

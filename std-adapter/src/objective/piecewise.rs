@@ -11,14 +11,12 @@
 //! Ours differs in that factors without inputs are normalised once an evaluation, not once a sample, and that scores of observed configurations
 //! are summed once and for all.
 
-use super::tables::{Chunk, Tables, chunks, run_chunks};
+use super::tables::{Chunk, Chunks, Tables};
 use super::{ObjectiveError, ObjectiveParams};
 use crate::features::Index;
 use crate::field::{Field, FieldData, MISSING};
-use crate::par::Par;
 use gibbsite_core::error::InferError;
 use gibbsite_core::local;
-use std::sync::Mutex;
 
 /// A piecewise likelihood, ready to be evaluated.
 ///
@@ -37,15 +35,13 @@ use std::sync::Mutex;
 #[derive(Debug)]
 pub struct Piecewise<'a> {
     tables: Tables<'a>,
-    par: Par,
     observed: Vec<f64>,
     /// For each entry of the shared tables, how often its table is normalised.
     counts: Vec<f64>,
     /// For each sample, its factors with inputs and a label, and its factors of which some labels are missing.
     samples: Vec<Sample>,
-    chunks: Vec<Chunk>,
+    chunks: Chunks<Workspace>,
     shared: Vec<f64>,
-    spare: Mutex<Vec<Workspace>>,
     fault: Option<InferError>,
 }
 
@@ -102,13 +98,11 @@ impl<'a> Piecewise<'a> {
         }
         Ok(Self {
             shared: vec![0.0; tables.shared_len],
-            chunks: chunks(data.samples(), index.len()),
+            chunks: Chunks::new(data.samples(), index.len(), params.par),
             tables,
-            par: params.par,
             observed,
             counts,
             samples,
-            spare: Mutex::new(vec![]),
             fault: None,
         })
     }
@@ -138,39 +132,18 @@ impl<'a> Piecewise<'a> {
             *g = -o;
         }
         self.tables.fill_shared(theta, &mut self.shared);
-        let mut fault = None;
-        let mut value = self.normalise_shared(gradient).unwrap_or_else(|error| {
-            fault = Some(error);
-            f64::NAN
-        });
+        let shared = self.normalise_shared(gradient);
         let mut chunks = std::mem::take(&mut self.chunks);
-        let failed = Mutex::new(fault);
         let this = &*self;
         let len = this.tables.len;
-        value += run_chunks(
-            this.par,
-            &mut chunks,
-            &this.spare,
+        let (value, fault) = chunks.finish(
             || Workspace { tables: vec![0.0; len], residual: vec![0.0; len], agreeing: vec![] },
+            |workspace, chunk| this.chunk(theta, workspace, chunk),
+            shared,
+            (theta, &this.observed),
             gradient,
-            |workspace, chunk| {
-                if let Err(error) = this.chunk(theta, workspace, chunk)
-                    && let Ok(mut failed) = failed.lock()
-                {
-                    *failed = Some(error);
-                }
-            },
         );
-        self.chunks = chunks;
-        value -= theta.iter().zip(&self.observed).map(|(t, o)| t * o).sum::<f64>();
-        self.fault = failed.into_inner().unwrap_or(Some(InferError::BadValue));
-        if self.fault.is_none() && !value.is_finite() {
-            self.fault = Some(InferError::BadValue);
-        }
-        if self.fault.is_some() {
-            gradient.fill(f64::NAN);
-            return f64::INFINITY;
-        }
+        (self.chunks, self.fault) = (chunks, fault);
         value
     }
 

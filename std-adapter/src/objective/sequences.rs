@@ -330,7 +330,8 @@ fn with_neighbours(
     // Scores of the gap after item t.
     let gap = |t: usize| if edges { &tables[t * cells..(t + 1) * cells] } else { table };
     let golds = sequence.golds();
-    let mut slopes = vec![0.0; cells];
+    // A gap's slopes, for its attributes.
+    let mut slopes = vec![0.0; if edges { cells } else { 0 }];
     let mut value = 0.0;
     for (t, row) in rows.chunks_exact_mut(stride).enumerate() {
         let before = t.checked_sub(1).map(|s| golds[s].known());
@@ -350,21 +351,22 @@ fn with_neighbours(
             scores.iter_mut().zip(out).for_each(|(s, a)| *s += a);
         }
         value += value_gradient(scores, own as usize).ok()?;
-        let mut count = |gap: usize, at: &mut dyn Iterator<Item = usize>| {
-            slopes.fill(0.0);
-            scores.iter().zip(at).for_each(|(r, cell)| slopes[cell] = *r);
-            transitions.iter_mut().zip(&slopes).for_each(|(sum, r)| *sum += r);
+        let mut count = |gap: usize, first: usize, step: usize| {
+            let cells = || (first..).step_by(step);
+            scores.iter().zip(cells()).for_each(|(r, cell)| transitions[cell] += r);
             if edges {
+                slopes.fill(0.0);
+                scores.iter().zip(cells()).for_each(|(r, cell)| slopes[cell] = *r);
                 for &b in sequence.edge_attributes(gap + 1) {
                     index.add_gradient(EDGES, b, 1.0, &slopes, gradient);
                 }
             }
         };
         if let Some(from) = before {
-            count(t - 1, &mut (from * labels..(from + 1) * labels));
+            count(t - 1, from * labels, 1);
         }
         if let Some(to) = after {
-            count(t, &mut (to..cells).step_by(labels));
+            count(t, to, labels);
         }
     }
     Some(value)

@@ -8,6 +8,7 @@ use super::ObjectiveError;
 use crate::features::Index;
 use crate::field::{Field, FieldData};
 use crate::par::Par;
+use gibbsite_core::error::InferError;
 use std::sync::Mutex;
 
 /// Where each factor's table lies.
@@ -153,41 +154,72 @@ const ENTRIES: usize = 1 << 22;
 const FEW: usize = 8;
 const MANY: usize = 64;
 
-/// Chunks for so many units of work and parameters.
-pub(super) fn chunks(units: usize, parameters: usize) -> Vec<Chunk> {
-    let count = (ENTRIES / parameters.max(1)).clamp(FEW, MANY).min(units).max(1);
-    (0..count)
-        .map(|c| Chunk {
+/// All chunks of an objective, and workspaces `W` that none of them uses at the time.
+#[derive(Debug)]
+pub(super) struct Chunks<W> {
+    list: Vec<Chunk>,
+    spare: Mutex<Vec<W>>,
+    par: Par,
+}
+
+impl<W> Default for Chunks<W> {
+    fn default() -> Self {
+        Self { list: vec![], spare: Mutex::new(vec![]), par: Par::Seq }
+    }
+}
+
+impl<W: Send> Chunks<W> {
+    /// For so many units of work and parameters.
+    pub(super) fn new(units: usize, parameters: usize, par: Par) -> Self {
+        let count = (ENTRIES / parameters.max(1)).clamp(FEW, MANY).min(units).max(1);
+        let chunk = |c| Chunk {
             units: c * units / count..(c + 1) * units / count,
             value: 0.0,
             gradient: vec![0.0; parameters],
-        })
-        .collect()
-}
+        };
+        Self { list: (0..count).map(chunk).collect(), spare: Mutex::new(vec![]), par }
+    }
 
-/// Runs the chunks, each with a workspace that no other uses at the time, and adds their gradients, in order, to `gradient`. Returns the sum
-/// of their values.
-pub(super) fn run_chunks<W: Send>(
-    par: Par,
-    chunks: &mut [Chunk],
-    spare: &Mutex<Vec<W>>,
-    fresh: impl Fn() -> W + Sync + Send,
-    gradient: &mut [f64],
-    work: impl Fn(&mut W, &mut Chunk) + Sync + Send,
-) -> f64 {
-    let take = || spare.lock().map_or(None, |mut spare| spare.pop()).unwrap_or_else(&fresh);
-    par.map(chunks.iter_mut().collect(), |chunk: &mut Chunk| {
-        let mut workspace = take();
-        chunk.value = 0.0;
-        chunk.gradient.fill(0.0);
-        work(&mut workspace, chunk);
-        if let Ok(mut spare) = spare.lock() {
-            spare.push(workspace);
+    /// Threads for what one chunk does: all of them if it is the only one.
+    pub(super) fn par_within(&self) -> Par {
+        if self.list.len() > 1 { Par::Seq } else { self.par }
+    }
+
+    /// The end of an evaluation: `value + Σ` of the chunks `- θᵀobserved`. `gradient` holds what `value` and `observed` contribute; the chunks' gradients are added in their order. If
+    /// something fails or is not finite, the value is `+inf`, the gradient NaN, and the fault says why.
+    pub(super) fn finish(
+        &mut self,
+        fresh: impl Fn() -> W + Sync + Send,
+        work: impl Fn(&mut W, &mut Chunk) -> Result<(), InferError> + Sync + Send,
+        value: Result<f64, InferError>,
+        (theta, observed): (&[f64], &[f64]),
+        gradient: &mut [f64],
+    ) -> (f64, Option<InferError>) {
+        let (list, spare, par) = (&mut self.list, &self.spare, self.par);
+        let take = || spare.lock().map_or(None, |mut spare| spare.pop()).unwrap_or_else(&fresh);
+        let faults = par.map(list.iter_mut().collect(), |chunk: &mut Chunk| {
+            let mut workspace = take();
+            chunk.value = 0.0;
+            chunk.gradient.fill(0.0);
+            let result = work(&mut workspace, chunk);
+            if let Ok(mut spare) = spare.lock() {
+                spare.push(workspace);
+            }
+            result.err()
+        });
+        let before = &*gradient;
+        let mut sums = vec![0.0; before.len()];
+        par.fill(&mut sums, 4096, |p| list.iter().fold(before[p], |sum, chunk| sum + chunk.gradient[p]));
+        gradient.copy_from_slice(&sums);
+        let parts = list.iter().fold(0.0, |sum, chunk| sum + chunk.value);
+        let score: f64 = theta.iter().zip(observed).map(|(t, o)| t * o).sum();
+        let total = value.unwrap_or(f64::NAN) + parts - score;
+        let fault = value.err().or_else(|| faults.into_iter().flatten().next());
+        let fault = fault.or((!total.is_finite()).then_some(InferError::BadValue));
+        if fault.is_some() {
+            gradient.fill(f64::NAN);
+            return (f64::INFINITY, fault);
         }
-    });
-    let before = &*gradient;
-    let mut sums = vec![0.0; before.len()];
-    par.fill(&mut sums, 4096, |p| chunks.iter().fold(before[p], |sum, chunk| sum + chunk.gradient[p]));
-    gradient.copy_from_slice(&sums);
-    chunks.iter().fold(0.0, |sum, chunk| sum + chunk.value)
+        (total, None)
+    }
 }

@@ -1,7 +1,8 @@
 //! Labels for sequences: the best labelling, the N best, marginals and probabilities.
 
 use super::scheme::Constraints;
-use crate::data::sequences::{SequenceView, Sequences};
+use crate::data::sequences::{Gold, SequenceView, Sequences};
+use crate::features::Index;
 use crate::model::SequenceModel;
 use crate::objective::rows::Layout;
 use crate::objective::sequences::{EDGES, STATES, TRANSITIONS, restrict, score_edges};
@@ -13,7 +14,8 @@ use std::fmt;
 /// A model that is ready to label.
 #[derive(Debug)]
 pub struct Tagger<'m> {
-    model: &'m SequenceModel,
+    index: &'m Index,
+    theta: &'m [f64],
     labels: usize,
     layout: Layout,
     weights: Vec<f64>,
@@ -101,18 +103,23 @@ const STRIP: usize = 16;
 impl<'m> Tagger<'m> {
     /// Prepares a model.
     pub fn new(model: &'m SequenceModel, constraints: Constraints) -> Self {
-        let labels = model.index.size(STATES);
-        let layout = Layout::new(&model.index, Shared::<f64>::stride(labels));
+        Self::of(&model.index, &model.theta, constraints)
+    }
+
+    /// For these weights of an index.
+    pub fn of(index: &'m Index, theta: &'m [f64], constraints: Constraints) -> Self {
+        let labels = index.size(STATES);
+        let layout = Layout::new(index, Shared::<f64>::stride(labels));
         let mut weights = Vec::new();
-        layout.spread(&model.index, &model.theta, &mut weights);
+        layout.spread(index, theta, &mut weights);
         let mut table = vec![0.0; labels * labels];
-        model.index.add_scores(TRANSITIONS, 0, 1.0, &model.theta, &mut table);
+        index.add_scores(TRANSITIONS, 0, 1.0, theta, &mut table);
         for &(from, to) in &constraints.forbidden {
             if (from as usize) < labels && (to as usize) < labels {
                 table[from as usize * labels + to as usize] = f64::NEG_INFINITY;
             }
         }
-        Self { model, labels, layout, weights, table, constraints }
+        Self { index, theta, labels, layout, weights, table, constraints }
     }
 
     /// How many labels there are.
@@ -157,8 +164,8 @@ impl<'m> Tagger<'m> {
         if want.forced {
             restrict(sequences, sequence.golds(), labels, rows, labels);
         }
-        let transitions = if self.model.index.templates() > EDGES {
-            score_edges(sequence, &self.model.index, &self.model.theta, &self.table, tables);
+        let transitions = if self.index.templates() > EDGES {
+            score_edges(sequence, self.index, self.theta, &self.table, tables);
             Transitions::Each(&tables[..])
         } else {
             Transitions::Shared(&self.table)
@@ -224,7 +231,7 @@ impl<'m> Tagger<'m> {
         let score = if let Some(path) = known {
             Chain::new(self.labels, rows, transitions).and_then(|chain| chain.score(&path)).ok()?
         } else {
-            if golds.contains(&crate::data::sequences::Gold::UNKNOWN) {
+            if golds.contains(&Gold::UNKNOWN) {
                 return None;
             }
             let mut possible = rows.to_vec();
@@ -248,13 +255,13 @@ impl Kernel for Rows<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { tagger, sequence, rows } = self;
-        let Tagger { model, layout, weights, labels, constraints, .. } = tagger;
+        let Tagger { index, theta, layout, weights, labels, constraints, .. } = tagger;
         let items = sequence.items();
         rows.clear();
         let mut padded = vec![0.0; layout.stride];
         for t in 0..items {
             padded.fill(0.0);
-            layout.score(&model.index, &model.theta, weights, sequence.attributes(t), &mut padded);
+            layout.score(index, theta, weights, sequence.attributes(t), &mut padded);
             rows.extend_from_slice(&padded[..*labels]);
         }
         let mut forbid = |item: Option<usize>, those: &[u32]| {

@@ -5,7 +5,7 @@ use crate::features::{Index, IndexError, Seen};
 use crate::model::sequence::{Facts, Origin, SequenceModel};
 use crate::objective::sequences::{EDGES, STATES, SequenceLikelihood, TRANSITIONS};
 use crate::par::Par;
-use crate::solver::lbfgs::{LbfgsError, LbfgsInfo, LbfgsParams, Point, Smooth, State, Stop, minimize};
+use crate::solver::lbfgs::{LbfgsError, LbfgsInfo, LbfgsParams, Point, Smooth, State, minimize};
 use std::fmt;
 
 /// Which parameters there are; by default those that were seen.
@@ -199,7 +199,37 @@ pub fn train(
     watch: &mut Watch<'_>,
 ) -> Result<(SequenceModel, LbfgsInfo), TrainError> {
     let index = index(corpus, params.generate)?;
-    let (theta, info) = fit(&corpus.sequences, &index, params, start, watch)?;
+    let trained = train_indexed(corpus, index, origin, data, params, start, watch)?;
+    Ok((trained.model, trained.info))
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// The model.
+    pub model: SequenceModel,
+    /// How the run went.
+    pub info: LbfgsInfo,
+    /// Where it ended, to go on later.
+    pub state: State,
+    /// `Σ log p(y|x)` at the weights, whatever was maximised.
+    pub log_likelihood: f64,
+}
+
+/// As [`train`], for an [`index`](index()) that is there already.
+///
+/// # Errors
+/// A [`TrainError`].
+pub fn train_indexed(
+    corpus: &Corpus,
+    index: Index,
+    origin: Origin,
+    data: &str,
+    params: &TrainParams,
+    start: Option<State>,
+    watch: &mut Watch<'_>,
+) -> Result<Trained, TrainError> {
+    let (state, info) = fit(&corpus.sequences, &index, params, start, watch)?;
     let facts = Facts {
         estimator: match params.estimator {
             Estimator::Likelihood => "mle".into(),
@@ -211,24 +241,35 @@ pub fn train(
         objective: info.end.objective,
         violation: info.end.violation,
         iterations: info.end.iterations,
-        converged: matches!(info.stop, Stop::Tolerance | Stop::Target),
+        converged: info.stop.is_converged(),
         sequences: corpus.sequences.len(),
         items: corpus.sequences.items(),
         data: data.into(),
     };
+    let theta = state.theta().to_vec();
+    let log_likelihood = match params.estimator {
+        Estimator::Likelihood => {
+            let cost: f64 = theta.iter().map(|w| params.l1 * w.abs() + 0.5 * params.l2 * w * w).sum();
+            cost - info.end.objective
+        }
+        Estimator::Pseudo => {
+            let mut exact = SequenceLikelihood::new(&corpus.sequences, &index, params.par);
+            -exact.value_gradient(&theta, &mut vec![0.0; index.len()])
+        }
+    };
     let model = SequenceModel { alphabet: corpus.alphabet.clone(), index, theta, origin, facts };
     let model = if params.l1 > 0.0 { model.compact() } else { model };
-    Ok((model, info))
+    Ok(Trained { model, info, state, log_likelihood })
 }
 
 /// Weights for an index.
-pub(crate) fn fit(
+fn fit(
     sequences: &Sequences,
     index: &Index,
     params: &TrainParams,
     start: Option<State>,
     watch: &mut Watch<'_>,
-) -> Result<(Vec<f64>, LbfgsInfo), TrainError> {
+) -> Result<(State, LbfgsInfo), TrainError> {
     let start = match start {
         Some(state) => state,
         None if params.start_pseudo && params.estimator == Estimator::Likelihood => {
@@ -240,7 +281,7 @@ pub(crate) fn fit(
                 start_pseudo: false,
                 ..params.clone()
             };
-            State::new(fit(sequences, index, &rough, None, &mut |_, _| true)?.0)
+            State::new(fit(sequences, index, &rough, None, &mut |_, _| true)?.0.into_theta())
         }
         None => State::new(vec![0.0; index.len()]),
     };
@@ -267,11 +308,10 @@ pub(crate) fn fit(
     };
     let (state, info) =
         minimize(&mut objective as &mut dyn Smooth, start, &how, watch).map_err(TrainError::Solver)?;
-    // Likelihoods are sums of positive terms: next to nothing left means that they went to certainty.
-    if params.l1 == 0.0 && params.l2 == 0.0 && info.end.objective < 1e-3 && info.trace.len() > 1 {
+    if info.is_certain(params.l1, params.l2) {
         return Err(TrainError::Unbounded);
     }
-    Ok((state.into_theta(), info))
+    Ok((state, info))
 }
 
 /// How often each parameter's attribute and labels were seen together: the sum of squared values.

@@ -1,5 +1,6 @@
 //! Scores of a model of sequences.
 
+use super::{hits_json, hits_text, share};
 use crate::cmd::predict::sequences::{constraints, format, read, remark};
 use crate::{Outcome, config, output};
 use anyhow::anyhow;
@@ -98,20 +99,8 @@ fn log_loss(
     Ok((mean, tagged.len() - logs.len()))
 }
 
-fn share(part: usize, of: usize) -> f64 {
-    part as f64 / of.max(1) as f64
-}
-
 fn as_json(score: &SequenceScore, log_loss: Option<f64>, rate: f64) -> Value {
-    let row = |(name, hits): &(String, Hits), key: &str| {
-        json!({
-            key: name,
-            "precision": hits.precision(),
-            "recall": hits.recall(),
-            "f1": hits.f1(),
-            "support": hits.gold,
-        })
-    };
+    let row = |(name, hits): &(String, Hits), key: &str| hits_json(key, name, hits);
     let mut value = json!({
         "items": score.items,
         "item_accuracy": share(score.right, score.items),
@@ -152,14 +141,8 @@ fn as_text(score: &SequenceScore, log_loss: Option<f64>, rate: f64) -> String {
     }
     line("items per second", format!("{rate:.0}"));
     for (title, rows) in [("chunk", &score.types), ("label", &score.labels)] {
-        if rows.is_empty() {
-            continue;
-        }
-        let _ =
-            writeln!(text, "\n  {title:<12} {:>9} {:>9} {:>9} {:>9}", "precision", "recall", "F1", "support");
-        for (name, h) in rows {
-            let (p, r, f1, n) = (h.precision(), h.recall(), h.f1(), h.gold);
-            let _ = writeln!(text, "  {name:<12} {p:>9.4} {r:>9.4} {f1:>9.4} {n:>9}");
+        if !rows.is_empty() {
+            hits_text(&mut text, title, 12, rows.iter().map(|(name, hits)| (name, hits)));
         }
     }
     text

@@ -1,5 +1,6 @@
 //! Scores of a field over the columns of a table.
 
+use super::{hits_json, hits_text, share};
 use crate::cmd::predict::table::{read, remark, remark_estimates};
 use crate::{Outcome, config, output};
 use anyhow::anyhow;
@@ -8,7 +9,6 @@ use gibbsite::field::predict::{TableScore, Want, predict};
 use gibbsite::model::FieldModel;
 use gibbsite::sequence::score::Hits;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::Instant;
 
@@ -33,18 +33,13 @@ pub(crate) fn run(config: &config::Eval, model: &FieldModel) -> anyhow::Result<O
     if report.missing > 0 {
         common.warn(&format!("{} cells have no known label (`?`) and are not scored", report.missing));
     }
-    let mut unknown: HashMap<u32, Vec<u32>> = HashMap::new();
-    for &(row, output) in &report.unknown_labels {
-        unknown.entry(row).or_default().push(output);
-    }
-    let mut score = TableScore::new(&model.schema);
-    for (s, row) in found.each.iter().enumerate() {
-        let own = unknown.get(&(s as u32)).map_or(&[][..], Vec::as_slice);
-        score.add(data.labels(s), &row.labels, own);
-    }
+    let score = TableScore::of(&model.schema, &data, &report, &found);
     if score.items == 0 {
         return Err(blame(&"no output has a known label: there is nothing to score"));
     }
+    // In the order of the rows.
+    let mut unknown: Vec<u32> = report.unknown_labels.iter().map(|u| u.0).collect();
+    unknown.dedup();
     let log_loss = if found.approximate.is_some() {
         common.warn("the log loss needs exact inference, which does not fit --max-table-mib");
         None
@@ -55,7 +50,8 @@ pub(crate) fn run(config: &config::Eval, model: &FieldModel) -> anyhow::Result<O
         if let Some(why) = &logs.approximate {
             common.warn(&format!("there is no log loss: {why}"));
         }
-        let possible = logs.each.iter().enumerate().filter(|(s, _)| !unknown.contains_key(&(*s as u32)));
+        let possible =
+            logs.each.iter().enumerate().filter(|(s, _)| unknown.binary_search(&(*s as u32)).is_err());
         let logs: Option<Vec<f64>> = possible.map(|(_, row)| row.log_probability).collect();
         logs.filter(|logs| !logs.is_empty()).map(|logs| -logs.iter().sum::<f64>() / logs.len() as f64)
     };
@@ -73,10 +69,6 @@ pub(crate) fn run(config: &config::Eval, model: &FieldModel) -> anyhow::Result<O
     Ok(Outcome::Done)
 }
 
-fn share(part: usize, of: usize) -> f64 {
-    part as f64 / of.max(1) as f64
-}
-
 /// Each label with its output, if labels are not shared.
 fn labels<'a>(
     schema: &'a Schema,
@@ -90,13 +82,7 @@ fn labels<'a>(
 
 fn as_json(schema: &Schema, score: &TableScore, log_loss: Option<f64>, rate: f64) -> Value {
     let each = labels(schema, score).map(|(output, label, hits)| {
-        let mut value = json!({
-            "label": label,
-            "precision": hits.precision(),
-            "recall": hits.recall(),
-            "f1": hits.f1(),
-            "support": hits.gold,
-        });
+        let mut value = hits_json("label", label, hits);
         if let Some(output) = output {
             value["output"] = json!(output);
         }
@@ -122,12 +108,9 @@ fn as_text(schema: &Schema, score: &TableScore, log_loss: Option<f64>, rate: f64
     line("row accuracy", format!("{:.6}", share(score.perfect, score.rows)));
     line("log loss", log_loss.map_or("not known".into(), |l| format!("{l:.6}")));
     line("items per second", format!("{rate:.0}"));
-    let _ =
-        writeln!(text, "\n  {:<16} {:>9} {:>9} {:>9} {:>9}", "label", "precision", "recall", "F1", "support");
-    for (output, label, h) in labels(schema, score) {
-        let name = output.map_or(label.to_owned(), |output| format!("{output}={label}"));
-        let (p, r, f1, n) = (h.precision(), h.recall(), h.f1(), h.gold);
-        let _ = writeln!(text, "  {name:<16} {p:>9.4} {r:>9.4} {f1:>9.4} {n:>9}");
-    }
+    let named = |(output, label, hits): (Option<&str>, &str, _)| {
+        (output.map_or(label.to_owned(), |output| format!("{output}={label}")), hits)
+    };
+    hits_text(&mut text, "label", 16, labels(schema, score).map(named));
     text
 }

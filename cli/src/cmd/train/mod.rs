@@ -33,9 +33,10 @@ fn blame(path: &Path, error: &dyn std::fmt::Display) -> anyhow::Error {
     anyhow!("{}: {error}", super::name(path))
 }
 
-/// A file's name without folders.
-fn short_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned())
+/// The text of a file.
+fn text(path: &Path) -> anyhow::Result<String> {
+    let source = Source::open(path)?;
+    String::from_utf8(source.bytes).map_err(|_| blame(path, &"not UTF-8 text"))
 }
 
 /// Share of the held-out labels that these weights get right, if it can be told.
@@ -48,7 +49,8 @@ struct Followed<'a> {
     held: Option<Held<'a>>,
     accuracies: Vec<f64>,
     saved: Instant,
-    last: Option<State>,
+    /// Whether there was a step to go on from.
+    stepped: bool,
 }
 
 impl<'a> Followed<'a> {
@@ -59,7 +61,7 @@ impl<'a> Followed<'a> {
             held,
             accuracies: Vec::new(),
             saved: Instant::now(),
-            last: None,
+            stepped: false,
         }
     }
 
@@ -76,14 +78,12 @@ impl<'a> Followed<'a> {
             }
         }
         self.steps.show(&line);
-        if self.config.checkpoint.is_some() {
-            if self.saved.elapsed() >= MINUTE {
-                self.saved = Instant::now();
-                if let Err(error) = self.save(state) {
-                    self.config.common.warn(&format!("{error:#}"));
-                }
+        self.stepped = true;
+        if self.config.checkpoint.is_some() && self.saved.elapsed() >= MINUTE {
+            self.saved = Instant::now();
+            if let Err(error) = self.save(state) {
+                self.config.common.warn(&format!("{error:#}"));
             }
-            self.last = Some(state.clone());
         }
         !interrupted()
     }
@@ -102,12 +102,9 @@ impl<'a> Followed<'a> {
         output::write(Some(path), &container::write(CHECKPOINT, &header, &[(*b"stat", &state.to_bytes())]))
     }
 
-    /// The last state, for a run that goes on later.
-    fn finish(&self) -> anyhow::Result<()> {
-        match &self.last {
-            Some(state) => self.save(state),
-            None => Ok(()),
-        }
+    /// The last state, for a run that goes on later. Components that were solved one by one have none.
+    fn finish(&self, state: &State) -> anyhow::Result<()> {
+        if self.stepped { self.save(state) } else { Ok(()) }
     }
 }
 
@@ -134,7 +131,7 @@ fn restore(config: &Train) -> anyhow::Result<Option<State>> {
 
 /// Whether the run met its tolerance; says so if not.
 fn converged(config: &Train, info: &LbfgsInfo) -> bool {
-    let converged = matches!(info.stop, Stop::Tolerance | Stop::Target) && !interrupted();
+    let converged = info.stop.is_converged() && !interrupted();
     if !converged {
         let why = match info.stop {
             Stop::Iterations => "the limit on iterations was reached",

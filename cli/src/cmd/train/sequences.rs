@@ -1,17 +1,16 @@
 //! From labelled sequences to a model.
 
-use super::{Followed, Held, blame, converged, report_run, restore, short_name, trace_json};
+use super::{Followed, Held, blame, converged, report_run, restore, text, trace_json};
+use crate::cmd::file_name;
 use crate::config::{Train, TrainSequences};
 use crate::progress::catch_ctrl_c;
 use crate::{Outcome, output};
 use gibbsite::data::sequences::{Corpus, Format, ReadParams, Sequences, Template, read, read_known};
-use gibbsite::data::source::Source;
-use gibbsite::model::SequenceModel;
-use gibbsite::model::sequence::{Facts, Origin};
+use gibbsite::features::Index;
+use gibbsite::model::sequence::Origin;
 use gibbsite::sequence::scheme::Constraints;
 use gibbsite::sequence::tagger::{Tagger, Want};
-use gibbsite::sequence::train::{TrainParams, index, train};
-use gibbsite::solver::lbfgs::LbfgsInfo;
+use gibbsite::sequence::train::{Trained, index, train_indexed};
 use serde_json::json;
 use std::fmt::Write;
 use std::time::Instant;
@@ -37,31 +36,32 @@ pub(super) fn run(config: &Train, task: &TrainSequences) -> anyhow::Result<Outco
             Origin::Columns { template: template.source().to_owned(), columns: corpus.report.columns }
         }
     };
+    let index = index(&corpus, task.params.generate).map_err(|e| blame(&config.data, &e))?;
     let held = match &config.holdout {
         None => None,
         Some(path) => {
             let params = ReadParams { min_count: 1, ..read_params.clone() };
             let (held, _) = read_known(path, &corpus.alphabet, &params).map_err(|e| blame(path, &e))?;
-            Some(accuracy(config, task, &corpus, origin.clone(), held)?)
+            Some(accuracy(config, index.clone(), held))
         }
     };
     let resumed = restore(config)?;
     catch_ctrl_c();
     let start = Instant::now();
     let mut followed = Followed::new(config, held);
-    let name = short_name(&config.data);
-    let trained =
-        train(&corpus, origin, &name, &task.params, resumed, &mut |point, state| followed.step(point, state));
-    let (model, info) = trained.map_err(|e| blame(&config.data, &e))?;
+    let name = file_name(&config.data);
+    let mut watch = |point: &_, state: &_| followed.step(point, state);
+    let trained = train_indexed(&corpus, index, origin, &name, &task.params, resumed, &mut watch)
+        .map_err(|e| blame(&config.data, &e))?;
     let seconds = start.elapsed().as_secs_f64();
-    followed.finish()?;
-    output::write(Some(&config.model), &model.to_bytes())?;
-    let converged = converged(config, &info);
-    let held = followed.accuracies;
+    followed.finish(&trained.state)?;
+    output::write(Some(&config.model), &trained.model.to_bytes())?;
+    let converged = converged(config, &trained.info);
+    let (time, held) = ((seconds, read_seconds), followed.accuracies);
     let text = if common.json {
-        report_json(&task.params, &model, &info, converged, (seconds, read_seconds), &held)
+        report_json(&trained, converged, time, &held)
     } else {
-        report_text(&model, &info, converged, (seconds, read_seconds), &held)
+        report_text(&trained, converged, time, &held)
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(if converged { Outcome::Done } else { Outcome::Unconverged })
@@ -69,9 +69,7 @@ pub(super) fn run(config: &Train, task: &TrainSequences) -> anyhow::Result<Outco
 
 fn format(task: &TrainSequences) -> anyhow::Result<Format> {
     let Some(path) = &task.template else { return Ok(Format::Crfsuite) };
-    let source = Source::open(path)?;
-    let text = String::from_utf8(source.bytes).map_err(|_| blame(path, &"not UTF-8 text"))?;
-    Ok(Format::Columns(Template::parse(&text).map_err(|e| blame(path, &e))?))
+    Ok(Format::Columns(Template::parse(&text(path)?).map_err(|e| blame(path, &e))?))
 }
 
 fn remark(config: &Train, corpus: &Corpus, seconds: f64) {
@@ -98,60 +96,26 @@ fn remark(config: &Train, corpus: &Corpus, seconds: f64) {
 }
 
 /// Accuracy on held-out sequences.
-fn accuracy<'a>(
-    config: &'a Train,
-    task: &TrainSequences,
-    corpus: &Corpus,
-    origin: Origin,
-    held: Sequences,
-) -> anyhow::Result<Held<'a>> {
-    let index = index(corpus, task.params.generate).map_err(|e| blame(&config.data, &e))?;
-    let facts = Facts {
-        estimator: String::new(),
-        solver: String::new(),
-        l1: 0.0,
-        l2: 0.0,
-        objective: 0.0,
-        violation: 0.0,
-        iterations: 0,
-        converged: false,
-        sequences: 0,
-        items: 0,
-        data: String::new(),
-    };
-    let alphabet = corpus.alphabet.clone();
-    let mut model = SequenceModel { alphabet, index, theta: Vec::new(), origin, facts };
-    Ok(Box::new(move |theta| {
-        model.theta.clear();
-        model.theta.extend_from_slice(theta);
-        let tagger = Tagger::new(&model, Constraints::default());
+fn accuracy(config: &Train, index: Index, held: Sequences) -> Held<'_> {
+    Box::new(move |theta| {
+        let tagger = Tagger::of(&index, theta, Constraints::default());
         let tagged = tagger.tag(&held, Want::default(), config.common.par).ok()?;
         let found = tagged.iter().flat_map(|t| t.labels.first().into_iter().flatten());
         let right = found.zip(held.gold()).filter(|(y, g)| g.known() == Some(**y)).count();
         Some(right as f64 / held.items().max(1) as f64)
-    }))
-}
-
-fn log_likelihood(params: &TrainParams, model: &SequenceModel, objective: f64) -> f64 {
-    let (mut one, mut two) = (0.0, 0.0);
-    for w in &model.theta {
-        one += w.abs();
-        two += w * w;
-    }
-    params.l1 * one + 0.5 * params.l2 * two - objective
+    })
 }
 
 fn report_json(
-    params: &TrainParams,
-    model: &SequenceModel,
-    info: &LbfgsInfo,
+    trained: &Trained,
     converged: bool,
     (seconds, read_seconds): (f64, f64),
     held: &[f64],
 ) -> String {
+    let Trained { model, info, log_likelihood, .. } = trained;
     let value = json!({
         "objective": info.end.objective,
-        "log_likelihood": log_likelihood(params, model, info.end.objective),
+        "log_likelihood": log_likelihood,
         "violation": info.end.violation,
         "iterations": info.end.iterations,
         "evaluations": info.end.evaluations,
@@ -171,13 +135,8 @@ fn report_json(
     format!("{value}\n")
 }
 
-fn report_text(
-    model: &SequenceModel,
-    info: &LbfgsInfo,
-    converged: bool,
-    time: (f64, f64),
-    held: &[f64],
-) -> String {
+fn report_text(trained: &Trained, converged: bool, time: (f64, f64), held: &[f64]) -> String {
+    let Trained { model, info, .. } = trained;
     let facts = &model.facts;
     let mut text = String::new();
     let labels = model.alphabet.labels.len();

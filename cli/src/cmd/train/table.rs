@@ -1,6 +1,7 @@
 //! From the columns of a table to a field.
 
-use super::{Followed, Held, blame, converged, report_run, restore, short_name, trace_json};
+use super::{Followed, Held, blame, converged, report_run, restore, text, trace_json};
+use crate::cmd::file_name;
 use crate::config::{Shape, Train, TrainTable};
 use crate::progress::{catch_ctrl_c, interrupted};
 use crate::{Outcome, output};
@@ -55,7 +56,7 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
         converged: false,
         rows: data.samples(),
         items,
-        data: short_name(&config.data),
+        data: file_name(&config.data),
     };
     let structure = task.structure_name.clone();
     let mut model = FieldModel { schema, structure, field, index, theta: Vec::new(), facts };
@@ -73,14 +74,14 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
         &mut |point, state| followed.step(point, state),
         &|| !interrupted(),
     );
-    let (theta, info) = trained.map_err(|e| blame(&config.data, &e))?;
+    let (state, info) = trained.map_err(|e| blame(&config.data, &e))?;
     let seconds = start.elapsed().as_secs_f64();
-    followed.finish()?;
+    followed.finish(&state)?;
     let held = std::mem::take(&mut followed.accuracies);
     drop(followed);
     common.log(|| format!("maximised {}: {}", info.estimator, parts(&info)));
     let converged = converged(config, &info.solver);
-    model.theta = theta;
+    model.theta = state.into_theta();
     let end = &info.solver.end;
     model.facts.estimator.clone_from(&info.estimator);
     model.facts.objective = end.objective;
@@ -168,9 +169,7 @@ fn input_map(path: &Path, table: &Table, columns: &Columns) -> anyhow::Result<Ve
 fn with_components(task: &TrainTable) -> anyhow::Result<TrainParams> {
     let mut params = task.params.clone();
     if let Some(path) = &task.components {
-        let source = Source::open(path)?;
-        let text = String::from_utf8(source.bytes).map_err(|_| blame(path, &"not UTF-8 text"))?;
-        params.estimator = Estimator::Composite(Choice::Text(text));
+        params.estimator = Estimator::Composite(Choice::Text(text(path)?));
     }
     Ok(params)
 }
@@ -207,11 +206,7 @@ fn accuracy<'a>(
         model.theta.extend_from_slice(theta);
         let want = Want { labels: true, ..Want::default() };
         let found = predict(&model, &data, want, task.params.max_table_mib, config.common.par).ok()?;
-        let mut score = TableScore::new(&model.schema);
-        for (s, row) in found.each.iter().enumerate() {
-            let own = report.unknown_labels.iter().filter(|u| u.0 as usize == s);
-            score.add(data.labels(s), &row.labels, &own.map(|u| u.1).collect::<Vec<_>>());
-        }
+        let score = TableScore::of(&model.schema, &data, &report, &found);
         Some(score.right as f64 / score.items.max(1) as f64)
     }))
 }

@@ -96,16 +96,21 @@ impl Dictionary {
         if self.slots.is_empty() {
             return None;
         }
-        let hash = hash(name.as_bytes());
+        self.find(hash(name.as_bytes()), name.as_bytes()).ok()
+    }
+
+    /// The number of a string with that hash, or the empty slot where it belongs. There must be slots.
+    #[inline(always)]
+    fn find(&self, hash: u32, name: &[u8]) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
             if slot.id == EMPTY {
-                return None;
+                return Err(at);
             }
-            if slot.hash == hash && self.bytes_of(slot.id as usize) == name.as_bytes() {
-                return Some(slot.id);
+            if slot.hash == hash && self.bytes_of(slot.id as usize) == name {
+                return Ok(slot.id);
             }
             at = (at + 1) & mask;
         }
@@ -121,18 +126,10 @@ impl Dictionary {
             self.grow();
         }
         let hash = hash(name.as_bytes());
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.id == EMPTY {
-                break;
-            }
-            if slot.hash == hash && self.bytes_of(slot.id as usize) == name.as_bytes() {
-                return slot.id;
-            }
-            at = (at + 1) & mask;
-        }
+        let at = match self.find(hash, name.as_bytes()) {
+            Ok(id) => return id,
+            Err(at) => at,
+        };
         let id = self.ends.len();
         assert!(id < EMPTY as usize, "2^32 - 1 strings in a dictionary");
         self.slots[at] = Slot { hash, id: id as u32 };
@@ -226,16 +223,13 @@ impl Dictionary {
         dictionary.slots = vec![NO_SLOT; (dictionary.len() * 2 + 1).next_power_of_two().max(LEAST)];
         for id in 0..dictionary.len() {
             let hash = hash(dictionary.bytes_of(id));
-            let mask = dictionary.slots.len() - 1;
-            let mut at = hash as usize & mask;
-            while dictionary.slots[at].id != EMPTY {
-                let slot = dictionary.slots[at];
-                if slot.hash == hash && dictionary.bytes_of(slot.id as usize) == dictionary.bytes_of(id) {
-                    let name = dictionary.name(slot.id).unwrap_or_default().to_owned();
+            let at = match dictionary.find(hash, dictionary.bytes_of(id)) {
+                Ok(twin) => {
+                    let name = dictionary.name(twin).unwrap_or_default().to_owned();
                     return Err(DictionaryError::Twice { name });
                 }
-                at = (at + 1) & mask;
-            }
+                Err(at) => at,
+            };
             dictionary.slots[at] = Slot { hash, id: id as u32 };
         }
         Ok(dictionary)

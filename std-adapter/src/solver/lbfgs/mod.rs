@@ -107,6 +107,13 @@ pub enum Stop {
     Interrupted,
 }
 
+impl Stop {
+    /// Whether the run got where it was to go.
+    pub fn is_converged(self) -> bool {
+        matches!(self, Self::Tolerance | Self::Target)
+    }
+}
+
 /// How a run went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LbfgsInfo {
@@ -116,6 +123,13 @@ pub struct LbfgsInfo {
     pub stop: Stop,
     /// A look before the first step and after each.
     pub trace: Vec<Point>,
+}
+
+impl LbfgsInfo {
+    /// Whether a negative log-likelihood without penalties went to certainty: it is a sum of positive terms, so next to nothing left means that weights would grow for ever.
+    pub(crate) fn is_certain(&self, l1: f64, l2: f64) -> bool {
+        l1 == 0.0 && l2 == 0.0 && self.end.objective < 1e-3 && self.end.iterations > 0
+    }
 }
 
 /// Why a run cannot begin.
