@@ -683,3 +683,15 @@ fn a_dual_point_may_have_to_grow() {
     let asked = RegressParams { intercept: true, ..params(Task::Logistic, 0.9619077620242965) };
     check_standardized(&m, &labels(&m, 443018), &asked).unwrap();
 }
+
+/// The null model leaves residuals that are orthogonal to the free column but for rounding, and correcting that must not lead astray;
+/// found by `paths_are_fits`.
+#[test]
+fn what_is_orthogonal_stays_so() {
+    let shape =
+        Shape { correlation: 0.5041847297148203, zero_every: 2, ..Shape::new(55, 10, 0.21492398376883465) };
+    let m = matrix(&shape, 302806);
+    let free = Some(weights(m.columns()));
+    let asked = RegressParams { l1_weights: free, intercept: true, ..params(Task::Logistic, 0.5) };
+    check(&m, &labels(&m, 302806), &asked).unwrap();
+}

@@ -169,6 +169,8 @@ pub(crate) fn orthogonal<L: Loss, V: Real>(
     let mut now = square(&gradient);
     // What rounding alone makes of products with an orthogonal point; below it directions are noise, and steps along them may be of any size.
     let rounding = f64::EPSILON * f64::EPSILON * gradient.len() as f64 * square(&theta);
+    // Near the end steps are made of rounding and may lead away again: the best point counts.
+    let mut best = (now, theta.clone());
     for _ in 0..10 * gradient.len().max(10) {
         if now <= rounding {
             break;
@@ -181,7 +183,12 @@ pub(crate) fn orthogonal<L: Loss, V: Real>(
         let next = square(&gradient);
         direction.iter_mut().zip(&gradient).for_each(|(d, g)| *d = g + next / now * *d);
         now = next;
+        if now < best.0 {
+            best.0 = now;
+            best.1.copy_from_slice(&theta);
+        }
     }
+    let (now, mut theta) = best;
     if now.is_nan() || now > 1e8 * rounding {
         theta.fill(0.0);
         return theta;
