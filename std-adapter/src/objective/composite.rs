@@ -11,12 +11,12 @@
 //!
 //! How it is computed: the scores of the observed configurations are linear in `θ`, so their sum over all samples is one vector that is made once;
 //! what remains in an evaluation is a sum of `log Z` of pieces and their marginals. Pieces of one variable, which is what pseudolikelihood consists
-//! of, are normalised 16 at a time, one in each lane; memory is one sample's tables for each thread, and a gradient for each of a
+//! of, are normalised 16 at a time, one in each lane; forests of pairwise factors take 8 samples at a time. Memory is one sample's tables for each thread, and a gradient for each of a
 //! fixed number of chunks of samples, which are added in order: the same bits on any number of threads.
 
 use super::components::{Component, Components};
 use super::pattern::{Finder, Pattern};
-use super::piece::{Engines, Piece};
+use super::piece::{Engines, Piece, SIDE};
 use super::tables::{Chunk, Chunks, Tables};
 use super::{ObjectiveError, ObjectiveParams};
 use crate::features::Index;
@@ -75,8 +75,10 @@ pub struct Composite<'a> {
 struct Part {
     singles: Vec<(u32, f64)>,
     pieces: Vec<(u32, f64)>,
-    /// Factors with inputs that mention them.
+    /// Factors with inputs that mention these.
     own: Vec<u32>,
+    /// Pieces that several samples go through side by side; they know their own factors.
+    forests: Vec<(u32, f64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -197,18 +199,14 @@ impl<'a> Composite<'a> {
             let first = parts.len() as u32;
             parts.extend(cut(pattern, data.samples()));
             let all = first..parts.len() as u32;
-            units.extend(
-                samples.iter().flat_map(|&sample| all.clone().map(move |part| Unit { sample, part })),
-            );
+            // Samples of one part stand together: they may go side by side.
+            units.extend(all.flat_map(|part| samples.iter().map(move |&sample| Unit { sample, part })));
         }
         let blankets = Blankets::new(&tables);
         let drafts = std::mem::take(&mut finder.drafts);
         let plan_par = if drafts.len() > 1 { Par::Seq } else { params.par };
         let plan_params = PlanParams { par: plan_par, ..PlanParams::default() };
         let limit = params.max_table_mib;
-        for part in &mut parts {
-            part.own = own_factors(&tables, part, |piece| &drafts[piece as usize].factors);
-        }
         let pieces = params.par.map(drafts, |draft| {
             Piece::new(&tables, &draft.variables, &draft.factors, limit, &plan_params).map_err(|error| {
                 let (component, variables) = (draft.component, draft.variables.len());
@@ -216,6 +214,11 @@ impl<'a> Composite<'a> {
             })
         });
         let pieces: Vec<Piece> = pieces.into_iter().collect::<Result<_, _>>()?;
+        for part in &mut parts {
+            part.forests =
+                part.pieces.extract_if(.., |piece| pieces[piece.0 as usize].is_pairwise()).collect();
+            part.own = own_factors(&tables, part, |piece| pieces[piece as usize].own());
+        }
         Ok(Self {
             shared: vec![0.0; tables.shared_len],
             chunks: Chunks::new(units.len(), index.len(), params.par),
@@ -243,7 +246,7 @@ impl<'a> Composite<'a> {
     pub fn conditionals(&self) -> usize {
         let each = |unit: &Unit| {
             let part = &self.parts[unit.part as usize];
-            part.singles.len() + part.pieces.len()
+            part.singles.len() + part.pieces.len() + part.forests.len()
         };
         self.units.iter().map(each).sum()
     }
@@ -292,22 +295,78 @@ impl<'a> Composite<'a> {
         let shared = self.tables.shared_len;
         workspace.tables[..shared].copy_from_slice(&self.shared);
         workspace.residual[..shared].fill(0.0);
-        for unit in &self.units[chunk.units.clone()] {
-            let (sample, part) = (unit.sample as usize, &self.parts[unit.part as usize]);
-            let labels = self.tables.data.labels(sample);
-            let Workspace { tables, residual, engines, .. } = workspace;
-            self.tables.fill_own(sample, &part.own, theta, tables, residual);
-            let mut value = 0.0;
-            for &(piece, weight) in &part.pieces {
-                let piece = &self.pieces[piece as usize];
-                value += weight * piece.log_z(tables, labels, weight, engines, residual)?;
+        for alike in self.units[chunk.units.clone()].chunk_by(|a, b| a.part == b.part) {
+            for units in alike.chunks(SIDE) {
+                let part = &self.parts[units[0].part as usize];
+                for &forest in &part.forests {
+                    chunk.value += self.side_by_side(forest, units, theta, workspace, &mut chunk.gradient)?;
+                }
+                if !part.singles.is_empty() || !part.pieces.is_empty() {
+                    for unit in units {
+                        let sample = unit.sample as usize;
+                        chunk.value +=
+                            self.one_by_one(part, sample, theta, workspace, &mut chunk.gradient)?;
+                    }
+                }
             }
-            value += self.singles(&part.singles, labels, workspace)?;
-            self.tables.gather_own(sample, &part.own, &workspace.residual, &mut chunk.gradient);
-            chunk.value += value;
         }
         self.tables.gather_shared(&workspace.residual, &mut chunk.gradient);
         Ok(())
+    }
+
+    /// A piece in up to [`SIDE`] samples: `Σ weight · log Z`.
+    fn side_by_side(
+        &self,
+        (piece, weight): (u32, f64),
+        units: &[Unit],
+        theta: &[f64],
+        workspace: &mut Workspace,
+        gradient: &mut [f64],
+    ) -> Result<f64, InferError> {
+        let piece = &self.pieces[piece as usize];
+        let Workspace { tables, residual, engines, .. } = workspace;
+        let samples = || units.iter().map(|unit| unit.sample as usize).enumerate();
+        for (lane, sample) in samples() {
+            self.tables.fill_own(sample, piece.own(), theta, tables, residual);
+            piece.enter_lane(lane, tables, self.tables.data.labels(sample), engines);
+        }
+        let done = piece.run_lanes(engines)?;
+        let mut value = 0.0;
+        for (lane, sample) in samples() {
+            let labels = self.tables.data.labels(sample);
+            if let Some(log_z) = &done {
+                self.tables.clear(piece.own(), residual);
+                piece.leave_lane(lane, weight, labels, engines, residual);
+                value += weight * log_z[lane];
+            } else {
+                self.tables.fill_own(sample, piece.own(), theta, tables, residual);
+                value += weight * piece.log_z(tables, labels, weight, engines, residual)?;
+            }
+            self.tables.gather_own(sample, piece.own(), residual, gradient);
+        }
+        Ok(value)
+    }
+
+    /// What else a sample has: `Σ weight · log Z`.
+    fn one_by_one(
+        &self,
+        part: &Part,
+        sample: usize,
+        theta: &[f64],
+        workspace: &mut Workspace,
+        gradient: &mut [f64],
+    ) -> Result<f64, InferError> {
+        let labels = self.tables.data.labels(sample);
+        let Workspace { tables, residual, engines, .. } = workspace;
+        self.tables.fill_own(sample, &part.own, theta, tables, residual);
+        let mut value = 0.0;
+        for &(piece, weight) in &part.pieces {
+            let piece = &self.pieces[piece as usize];
+            value += weight * piece.log_z(tables, labels, weight, engines, residual)?;
+        }
+        value += self.singles(&part.singles, labels, workspace)?;
+        self.tables.gather_own(sample, &part.own, &workspace.residual, gradient);
+        Ok(value)
     }
 
     /// Pieces of one variable: `Σ weight · log Z`, their probabilities to the residuals.
@@ -423,12 +482,12 @@ fn cut(pattern: Pattern, samples: usize) -> impl Iterator<Item = Part> {
     (0..parts).map(move |i| {
         let share = |n: usize| i * n / parts..(i + 1) * n / parts;
         let singles = singles[share(singles.len())].to_vec();
-        Part { singles, pieces: pieces[share(pieces.len())].to_vec(), own: vec![] }
+        Part { singles, pieces: pieces[share(pieces.len())].to_vec(), own: vec![], forests: vec![] }
     })
 }
 
 /// The factors with inputs that a part's pieces mention, ascending.
-fn own_factors<'d>(tables: &Tables<'_>, part: &Part, factors_of: impl Fn(u32) -> &'d Vec<u32>) -> Vec<u32> {
+fn own_factors<'d>(tables: &Tables<'_>, part: &Part, factors_of: impl Fn(u32) -> &'d [u32]) -> Vec<u32> {
     if tables.own.is_empty() {
         return vec![];
     }

@@ -12,6 +12,7 @@
 //! | `sequences` | the likelihood of sequences, fast |
 //! | `disjoint` | each component a problem of its own, parameters averaged |
 
+mod branches;
 pub mod components;
 pub mod composite;
 pub mod disjoint;

@@ -3,11 +3,13 @@
 //!
 //! What depends on the structure alone is planned once ([`Piece`]): how the slices of factor tables at the known labels make the tables of a
 //! small network, and which engine takes it. Joint tables of a few dozen entries are enumerated (the block is then one multinomial regression,
-//! core's [`local`]); what has no cycles goes to core's forests, the rest to junction trees.
+//! core's [`local`]); pairwise factors without cycles go to core's [`pairwise`] forests, many samples side by side; what else has no cycles to its forests,
+//! the rest to junction trees.
 
+use super::branches::Order;
 use super::tables::Tables;
 use crate::data::network::Network;
-use crate::par::DeskFork;
+use crate::par::{DeskFork, Kernel, vectorized};
 use crate::plan::{PlanError, PlanInfo, PlanParams, plan};
 use gibbsite_core::error::InferError;
 use gibbsite_core::graph::FactorGraph;
@@ -15,10 +17,13 @@ use gibbsite_core::ids::FactorId;
 use gibbsite_core::infer::junction::{Fact, Junction, Memory};
 use gibbsite_core::infer::plan::Plan;
 use gibbsite_core::infer::tree::Forest;
+use gibbsite_core::infer::tree::pairwise::{self, Branch};
 use gibbsite_core::local;
 use gibbsite_core::stride::{self, Axes, Axis};
 use std::collections::HashMap;
 
+/// Samples that go through a forest of pairwise factors side by side.
+pub(super) const SIDE: usize = 8;
 /// Joint tables up to this size are enumerated.
 const BLOCK: usize = 64;
 
@@ -34,6 +39,8 @@ pub(super) struct Piece {
     known: Vec<[u32; 2]>,
     axes: Vec<Axis>,
     engine: Engine,
+    /// Its factors with inputs.
+    own: Vec<u32>,
 }
 
 /// A factor that mentions a variable of the piece.
@@ -51,6 +58,8 @@ struct Member {
 #[derive(Debug)]
 enum Engine {
     Block,
+    /// Tables of variables come before those of pairs.
+    Pairwise(Vec<Branch>),
     Forest,
     /// The plan's words, and for each factor the cluster that has its marginal.
     Junction(Vec<u32>, Vec<u32>),
@@ -61,6 +70,8 @@ enum Engine {
 pub(super) struct Engines {
     values: Vec<f64>,
     beliefs: Vec<f64>,
+    lanes: Vec<[f64; SIDE]>,
+    messages: Vec<[f64; SIDE]>,
     marginals: Vec<f64>,
     words: Vec<u32>,
     reals: Vec<f64>,
@@ -77,6 +88,8 @@ impl Engines {
         Self {
             values: vec![],
             beliefs: vec![],
+            lanes: vec![],
+            messages: vec![],
             marginals: vec![],
             words: vec![],
             reals: vec![],
@@ -120,42 +133,49 @@ impl Piece {
             known: vec![],
             axes: vec![],
             engine: Engine::Block,
+            own: vec![],
         };
         let local = |v: u32| variables.binary_search(&v).ok().map(|at| at as u32);
-        let mut groups: HashMap<Vec<u32>, u32> = HashMap::new();
+        let own: Vec<u32> = factors.iter().copied().filter(|k| tables.own.binary_search(k).is_ok()).collect();
+        piece.own = own;
         if joint.is_some() {
             piece.push_group((0..variables.len() as u32).collect());
+            factors.iter().for_each(|&k| piece.push_member(tables, k as usize, 0, local));
+            return Ok(piece);
         }
+        let scope_of = |k: u32| {
+            let mut free: Vec<u32> = field.scope(k as usize).iter().filter_map(|&v| local(v)).collect();
+            free.sort_unstable();
+            free
+        };
+        let mut scopes: Vec<Vec<u32>> = Vec::new();
+        let mut groups: HashMap<Vec<u32>, u32> = HashMap::new();
         for &k in factors {
-            let scope = field.scope(k as usize);
-            let group = if joint.is_some() {
-                0
-            } else {
-                let mut free: Vec<u32> = scope.iter().filter_map(|&v| local(v)).collect();
-                free.sort_unstable();
-                match groups.get(&free) {
-                    Some(&group) => group,
-                    None => {
-                        groups.insert(free.clone(), groups.len() as u32);
-                        piece.push_group(free)
-                    }
-                }
-            };
-            piece.push_member(tables, k as usize, group, local);
+            let scope = scope_of(k);
+            if !groups.contains_key(&scope) {
+                groups.insert(scope.clone(), scopes.len() as u32);
+                scopes.push(scope);
+            }
         }
-        if joint.is_none() {
-            piece.engine = piece.choose(max_mib, params)?;
+        let branches = Order::new(&piece.cards, &scopes).map(|order| {
+            scopes = order.scopes;
+            groups = scopes.iter().cloned().zip(0..).collect();
+            order.branches
+        });
+        scopes.into_iter().for_each(|scope| piece.push_group(scope));
+        for &k in factors {
+            piece.push_member(tables, k as usize, groups[&scope_of(k)], local);
         }
+        piece.engine = piece.choose(branches, max_mib, params)?;
         Ok(piece)
     }
 
-    fn push_group(&mut self, scope: Vec<u32>) -> u32 {
+    fn push_group(&mut self, scope: Vec<u32>) {
         let size: u32 = scope.iter().map(|&v| self.cards[v as usize]).product();
         self.scope.extend(scope);
         self.scope_start.push(self.scope.len() as u32);
         // What 32 bits cannot count is refused in `choose`.
         self.table_start.push(self.table_start[self.table_start.len() - 1].saturating_add(size));
-        self.scope_start.len() as u32 - 2
     }
 
     fn push_member(&mut self, tables: &Tables<'_>, k: usize, group: u32, local: impl Fn(u32) -> Option<u32>) {
@@ -179,11 +199,19 @@ impl Piece {
         });
     }
 
-    fn choose(&self, max_mib: f64, params: &PlanParams) -> Result<Engine, PlanError> {
+    fn choose(
+        &self,
+        branches: Option<Vec<Branch>>,
+        max_mib: f64,
+        params: &PlanParams,
+    ) -> Result<Engine, PlanError> {
         let entries = self.entries() as f64;
         let info = PlanInfo { messages: entries, for_marginals: entries, ..PlanInfo::default() };
         if info.mebibytes(true) > max_mib || self.entries() == u32::MAX as usize {
             return Err(PlanError::TooLarge { info });
+        }
+        if let Some(branches) = branches {
+            return Ok(Engine::Pairwise(branches));
         }
         let zeros = vec![0.0; self.entries()];
         let graph = self.graph(&zeros).map_err(|_| PlanError::TooWide { bits: 32.0 })?;
@@ -250,30 +278,83 @@ impl Piece {
         engines: &mut Engines,
         residual: &mut [f64],
     ) -> Result<f64, InferError> {
-        let Engines { values, beliefs, .. } = engines;
         let entries = self.entries();
-        let values = room(values, entries);
+        self.gather(tables, labels, room(&mut engines.values, entries));
+        let Engines { values, beliefs, .. } = engines;
+        let log_z = match &self.engine {
+            Engine::Block => {
+                let beliefs = room(beliefs, entries);
+                beliefs.copy_from_slice(&values[..entries]);
+                local::conditional(beliefs)?
+            }
+            Engine::Pairwise(_) | Engine::Forest => self.forest(engines)?,
+            Engine::Junction(words, holders) => self.junction(words, holders, engines)?,
+        };
+        self.scatter(weight, &mut engines.beliefs[..entries], labels, residual);
+        if log_z.is_finite() { Ok(log_z) } else { Err(InferError::BadValue) }
+    }
+
+    /// The network's tables, from the slices of factor tables at a sample's labels.
+    fn gather(&self, tables: &[f64], labels: &[u32], values: &mut [f64]) {
         values.fill(0.0);
         for (group, at, axes) in self.slices(labels) {
             stride::spread(axes, &mut values[self.group(group)], &tables[at..], |sum, t| *sum += t);
         }
-        let log_z = match &self.engine {
-            Engine::Block => {
-                let log_z = local::conditional(values)?;
-                room(beliefs, entries).copy_from_slice(values);
-                log_z
-            }
-            Engine::Forest => self.forest(engines)?,
-            Engine::Junction(words, holders) => self.junction(words, holders, engines)?,
-        };
-        let beliefs = &mut engines.beliefs[..entries];
+    }
+
+    /// `weight` times the beliefs to the residuals of those slices.
+    fn scatter(&self, weight: f64, beliefs: &mut [f64], labels: &[u32], residual: &mut [f64]) {
         if weight != 1.0 {
             beliefs.iter_mut().for_each(|b| *b *= weight);
         }
         for (group, at, axes) in self.slices(labels) {
             stride::fold(axes, &beliefs[self.group(group)], &mut residual[at..], |sum, b| sum + b);
         }
-        if log_z.is_finite() { Ok(log_z) } else { Err(InferError::BadValue) }
+    }
+
+    /// Its factors with inputs.
+    pub(super) fn own(&self) -> &[u32] {
+        &self.own
+    }
+
+    /// Whether several samples may go [side by side](Self::enter_lane).
+    pub(super) fn is_pairwise(&self) -> bool {
+        matches!(self.engine, Engine::Pairwise(_))
+    }
+
+    /// Makes one sample the content of a lane.
+    pub(super) fn enter_lane(&self, lane: usize, tables: &[f64], labels: &[u32], engines: &mut Engines) {
+        let entries = self.entries();
+        let values = room(&mut engines.values, entries);
+        self.gather(tables, labels, values);
+        let lanes = room(&mut engines.lanes, entries);
+        lanes.iter_mut().zip(&*values).for_each(|(row, &value)| row[lane] = value);
+    }
+
+    /// The marginals of all lanes; `None` if that takes [`log_z`](Self::log_z), lane by lane.
+    pub(super) fn run_lanes(&self, engines: &mut Engines) -> Result<Option<[f64; SIDE]>, InferError> {
+        let Engine::Pairwise(branches) = &self.engine else { return Ok(None) };
+        let lanes = room(&mut engines.lanes, self.entries());
+        let unary = branches.iter().map(|b| b.arity as usize).sum();
+        let (unary, pair) = lanes.split_at_mut_checked(unary).ok_or(InferError::Shape)?;
+        let messages = room(&mut engines.messages, pairwise::messages_len(branches));
+        let mut log_z = [0.0; SIDE];
+        let done = vectorized(SideBySide { branches, unary, pair, messages, log_z: &mut log_z })?;
+        Ok(done.then_some(log_z))
+    }
+
+    /// `weight` times the marginals of a lane to the residuals.
+    pub(super) fn leave_lane(
+        &self,
+        lane: usize,
+        weight: f64,
+        labels: &[u32],
+        engines: &mut Engines,
+        residual: &mut [f64],
+    ) {
+        let beliefs = room(&mut engines.beliefs, self.entries());
+        beliefs.iter_mut().zip(&engines.lanes).for_each(|(b, row)| *b = row[lane]);
+        self.scatter(weight, beliefs, labels, residual);
     }
 
     fn forest(&self, engines: &mut Engines) -> Result<f64, InferError> {
@@ -299,6 +380,7 @@ impl Piece {
             index,
             starts,
             fork,
+            ..
         } = engines;
         let graph = self.graph(&values[..self.entries()])?;
         let plan = Plan::open(plan, &graph, room(words, Plan::open_len(graph.variables(), graph.factors())))?;
@@ -319,5 +401,21 @@ impl Piece {
             run.factor_marginal_in(holder as usize, FactorId(k as u32), fork, out)?;
         }
         Ok(log_z)
+    }
+}
+
+struct SideBySide<'w> {
+    branches: &'w [Branch],
+    unary: &'w mut [[f64; SIDE]],
+    pair: &'w mut [[f64; SIDE]],
+    messages: &'w mut [[f64; SIDE]],
+    log_z: &'w mut [f64; SIDE],
+}
+
+impl Kernel for SideBySide<'_> {
+    type Output = Result<bool, InferError>;
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        pairwise::sum_product(self.branches, self.unary, self.pair, self.messages, self.log_z)
     }
 }

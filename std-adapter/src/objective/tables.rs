@@ -107,6 +107,11 @@ impl<'a> Tables<'a> {
         }
     }
 
+    /// Residuals of some factors become 0.
+    pub(super) fn clear(&self, factors: &[u32], residual: &mut [f64]) {
+        factors.iter().for_each(|&k| residual[self.range(k as usize)].fill(0.0));
+    }
+
     /// Residuals of the shared tables to the gradient.
     pub(super) fn gather_shared(&self, residual: &[f64], gradient: &mut [f64]) {
         for (template, range) in self.shared_tables() {

@@ -12,11 +12,13 @@
 //! | `factor` | the messages out of one factor |
 //! | `column` | rows of messages, numbers with an exponent of their own |
 //! | `max_product` | the best assignment |
+//! | `pairwise` | many samples side by side, for forests of pairwise factors |
 //! | `walk` | going through the configurations of one factor |
 
 mod column;
 mod factor;
 mod max_product;
+pub mod pairwise;
 mod sum_product;
 mod walk;
 
