@@ -1,12 +1,14 @@
 //! What the property tests of gibbsite stand on: an oracle that enumerates every configuration
 //! ([`oracle`]) or goes along a chain ([`chain`]), random models ([`models`]), and memory for a run of core's junction
-//! engine ([`desk`]); random regressions ([`regression`]); packed files ([`packed`]).
+//! engine ([`desk`]); random regressions ([`regression`]); the models of the thesis ([`synthetic`]) and what it measured with them ([`experiments`]); packed files ([`packed`]).
 //!
 //! The oracle shares no code with what it checks: no logarithm sums, no index arithmetic, no tables.
 
 pub mod chain;
 pub mod desk;
+pub mod experiments;
 pub mod models;
 pub mod oracle;
 pub mod packed;
 pub mod regression;
+pub mod synthetic;
