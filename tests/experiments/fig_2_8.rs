@@ -3,7 +3,7 @@
 //! `cargo run --release -p gibbsite-tests --example fig_2_8 [SAMPLES [WIDTH…]]`, 10,000 and 2 to 20 unless given; CSV to stdout. The log loss is
 //! exact, so a grid 20 wide takes a minute for 20 held-out samples.
 
-use gibbsite_tests::experiments::grids;
+use gibbsite_tests::experiments::{Grids, grids};
 
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|a| a.parse::<u32>().expect("a number"));
@@ -15,7 +15,8 @@ fn main() {
     println!("width,estimator,excess_log_loss,seconds,evaluations");
     for width in widths {
         let held_out = if width > 12 { 20 } else { 1000 };
-        for p in grids(width, samples, held_out, width <= 6, 1) {
+        let asked = Grids { width, strength: 0.5, samples, held_out, with_mle: width <= 6, seed: 1 };
+        for p in grids(asked) {
             println!("{},\"{}\",{:.5},{:.2},{}", p.width, p.name, p.excess, p.seconds, p.evaluations);
         }
     }

@@ -149,10 +149,28 @@ pub struct GridPoint {
     pub evaluations: u64,
 }
 
-/// Fig. 2.8 at one width: MLE (if `with_mle`), MPLE and combs until they are done, and combs stopped when MPLE was done; associative(½) factors.
-pub fn grids(width: u32, samples: usize, held_out: usize, with_mle: bool, seed: u64) -> Vec<GridPoint> {
+/// What grids to learn.
+#[derive(Clone, Copy, Debug)]
+pub struct Grids {
+    /// Rows and columns.
+    pub width: u32,
+    /// `s` of associative(s) factors.
+    pub strength: f64,
+    /// Training samples.
+    pub samples: usize,
+    /// Held-out samples.
+    pub held_out: usize,
+    /// Whether to learn by MLE too.
+    pub with_mle: bool,
+    /// Seed of everything.
+    pub seed: u64,
+}
+
+/// Fig. 2.8 at one width: MLE, MPLE and combs until they are done, and combs stopped when MPLE was done.
+pub fn grids(asked: Grids) -> Vec<GridPoint> {
+    let Grids { width, strength, samples, held_out, with_mle, seed } = asked;
     let structure = Structure::Grid { rows: width, columns: width };
-    let model = Synthetic::new(structure, (width * width) as usize, Factors::Associative(0.5), seed);
+    let model = Synthetic::new(structure, (width * width) as usize, Factors::Associative(strength), seed);
     let field = model.field();
     let index = model.index(&field);
     let data = model.sample(&field, samples, seed + 1);

@@ -96,7 +96,7 @@ impl Synthetic {
         theta
     }
 
-    /// Draws samples, each by its own Gibbs chain: first `x`, then `y` given `x`.
+    /// Draws samples: first `x`, then `y` given `x`; up to 10 variables from the list of all configurations, beyond that each by its own Gibbs chain.
     pub fn sample(&self, field: &Field, samples: usize, seed: u64) -> FieldData {
         let n = self.variables();
         let inputs: Vec<bool> = field.templates().iter().map(|arities| arities.len() == 1).collect();
@@ -107,18 +107,44 @@ impl Synthetic {
             neighbours[a as usize].push((b as usize, k, true));
             neighbours[b as usize].push((a as usize, k, false));
         }
+        let draw = |tables: &[Table], pull: &[[f64; 2]], rng: &mut Rng| {
+            if n <= 10 {
+                enumerated(&self.edges, tables, pull, rng)
+            } else {
+                chain(&neighbours, tables, pull, rng)
+            }
+        };
         for _ in 0..samples {
-            let nothing = vec![[0.0; 2]; n];
-            let x = chain(&neighbours, &self.among_x, &nothing, &mut rng);
+            let x = draw(&self.among_x, &vec![[0.0; 2]; n], &mut rng);
             let pull: Vec<[f64; 2]> = (0..n)
                 .map(|i| [self.between[i][x[i] as usize], self.between[i][2 + x[i] as usize]])
                 .collect();
-            let y = chain(&neighbours, &self.among_y, &pull, &mut rng);
+            let y = draw(&self.among_y, &pull, &mut rng);
             let rows = x.iter().map(|&x| if x == 1 { vec![(0, 1.0), (1, 1.0)] } else { vec![(0, 1.0)] });
             data.push(field, &y, rows).expect("a sample of the field");
         }
         data
     }
+}
+
+/// A draw from the list of all configurations.
+fn enumerated(edges: &[[u32; 2]], tables: &[Table], pull: &[[f64; 2]], rng: &mut Rng) -> Vec<u32> {
+    let label = |code: usize, i: u32| (code >> i) & 1;
+    let weights: Vec<f64> = (0..1usize << pull.len())
+        .map(|code| {
+            let own: f64 = (0..).zip(pull).map(|(i, pull)| pull[label(code, i)]).sum();
+            let pairs =
+                edges.iter().zip(tables).map(|(&[a, b], table)| table[2 * label(code, a) + label(code, b)]);
+            (own + pairs.sum::<f64>()).exp()
+        })
+        .collect();
+    let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
+    let found = weights.iter().position(|w| {
+        left -= w;
+        left < 0.0
+    });
+    let code = found.unwrap_or(weights.len() - 1);
+    (0..pull.len() as u32).map(|i| label(code, i) as u32).collect()
 }
 
 /// The end of a Gibbs chain.
