@@ -6,13 +6,14 @@ use gibbsite::objective::components::{Component, ComponentError, Components, Giv
 use gibbsite::objective::composite::Composite;
 use gibbsite::objective::disjoint::disjoint;
 use gibbsite::objective::piecewise::Piecewise;
-use gibbsite::objective::{ObjectiveError, ObjectiveParams};
+use gibbsite::objective::{Inference, ObjectiveError, ObjectiveParams};
 use gibbsite::par::Par;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus as Rng;
 
-const SEQ: ObjectiveParams = ObjectiveParams { par: Par::Seq, max_table_mib: 64.0 };
+const SEQ: ObjectiveParams =
+    ObjectiveParams { par: Par::Seq, max_table_mib: 64.0, inference: Inference::Exact };
 
 /// For each factor, attributes with values.
 type Rows = Vec<Vec<(u32, f64)>>;
@@ -504,7 +505,7 @@ fn same_bits_on_any_number_of_threads() {
             let components = Components::named(name, &field).unwrap();
             let run = |threads| {
                 Par::threads(threads).run(|par| {
-                    let params = ObjectiveParams { par, max_table_mib: 64.0 };
+                    let params = ObjectiveParams { par, ..SEQ };
                     let mut objective = Composite::new(&field, &index, &data, &components, &params).unwrap();
                     let (value, gradient) = evaluate(&mut objective, &theta);
                     (value.to_bits(), gradient.iter().map(|g| g.to_bits()).collect::<Vec<_>>())
@@ -516,7 +517,7 @@ fn same_bits_on_any_number_of_threads() {
         }
         let run = |threads| {
             Par::threads(threads).run(|par| {
-                let params = ObjectiveParams { par, max_table_mib: 64.0 };
+                let params = ObjectiveParams { par, ..SEQ };
                 let mut gradient = vec![0.0; index.len()];
                 let mut objective = Piecewise::new(&field, &index, &data, &params).unwrap();
                 let value = objective.value_gradient(&theta, &mut gradient);
@@ -603,7 +604,7 @@ fn what_does_not_fit_is_refused() {
     let field = Field::pairwise(vec![4; 400], &Structure::Grid { rows: 20, columns: 20 }, true).unwrap();
     let index = field.index(&[1, 1]).unwrap();
     let mut data = FieldData::without_inputs(&field);
-    let params = ObjectiveParams { par: Par::Seq, max_table_mib: 64.0 };
+    let params = ObjectiveParams { par: Par::Seq, max_table_mib: 64.0, inference: Inference::Exact };
     let mle = Components::mle(&field);
     let build =
         |data: &FieldData| Composite::new(&field, &index, data, &mle, &params).map(|_| ()).unwrap_err();

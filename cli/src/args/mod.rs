@@ -14,7 +14,7 @@ pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect, Method, Task};
 pub(crate) use predict::{Eval, Predict, Scheme};
 pub(crate) use regress::{Regress, RegressTask, Rule, Solver};
-pub(crate) use train::{Estimator, Optimize, Start, TableArgs, Train, TrainFormat, TrainSolver};
+pub(crate) use train::{Estimator, Inference, Optimize, Start, TableArgs, Train, TrainFormat, TrainSolver};
 
 use clap::{Args as Group, Parser, Subcommand};
 use std::path::PathBuf;

@@ -114,6 +114,13 @@ pub(crate) struct TableArgs {
     /// Where to begin.
     #[arg(long, value_enum, default_value_t = Start::Zero)]
     pub(crate) start: Start,
+    /// table: what to do with components that are too wide for exact inference, such as all of a large grid with --estimator mle. Exit code 3 if
+    /// belief propagation does not come to rest.
+    #[arg(long, value_enum, default_value_t = Inference::Exact)]
+    pub(crate) inference: Inference,
+    /// table: with --inference gibbs, sweeps over all outputs of a row in each step.
+    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true)]
+    pub(crate) sweeps: u32,
     /// table: mebibytes that the tables of exact inference may take, for each thread.
     #[arg(long, value_name = "M", default_value_t = 1024.0, allow_negative_numbers = true)]
     pub(crate) max_table_mib: f64,
@@ -147,6 +154,16 @@ pub(crate) enum Optimize {
     Joint,
     /// A problem for each component, solved in parallel; weights that several have are averaged.
     Disjoint,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Inference {
+    /// Refuse them.
+    Exact,
+    /// Loopy belief propagation: Bethe's estimate of the objective.
+    Bp,
+    /// Gibbs sampling: estimates of the gradient, averaged over 200 steps; without --l1.
+    Gibbs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@ use super::{Common, Usage};
 use crate::{args, output};
 use gibbsite::field::Structure;
 use gibbsite::field::train as field;
+use gibbsite::objective::Inference;
 use gibbsite::sequence::train::{Estimator, Generate, TrainParams};
 use std::path::PathBuf;
 
@@ -165,6 +166,7 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
         (*share, "--share"),
         (typed.table.standardize, "--standardize"),
         (components.is_some(), "--components"),
+        (typed.table.inference != args::Inference::Exact, "--inference"),
         (*optimize != args::Optimize::Joint, "--optimize disjoint"),
     ] {
         if given {
@@ -224,6 +226,7 @@ fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
         target_objective: typed.target_objective,
         max_iterations: typed.max_iter,
         max_table_mib: table.max_table_mib,
+        inference: inference(usage, typed, common.seed),
         seed: common.seed,
         par: common.par,
     };
@@ -238,6 +241,24 @@ fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
         standardize: table.standardize,
         components,
         params,
+    }
+}
+
+fn inference(usage: &Usage, typed: &args::Train, seed: u64) -> Inference {
+    let sweeps = typed.table.sweeps;
+    if sweeps == 0 {
+        usage.wrong("--sweeps must be at least 1");
+    }
+    match typed.table.inference {
+        args::Inference::Exact => Inference::Exact,
+        args::Inference::Bp => Inference::Bp,
+        args::Inference::Gibbs => {
+            let separate = typed.table.optimize != args::Optimize::Joint;
+            if typed.l1 > 0.0 || separate || typed.target_objective.is_some() {
+                usage.wrong("--inference gibbs knows gradients, no objective: not with --l1, --optimize disjoint or --target-objective");
+            }
+            Inference::Gibbs { sweeps, seed }
+        }
     }
 }
 

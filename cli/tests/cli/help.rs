@@ -829,6 +829,22 @@ fn train() {
 
               [default: zero]
 
+          --inference <INFERENCE>
+              table: what to do with components that are too wide for exact inference, such as all of a
+              large grid with --estimator mle. Exit code 3 if belief propagation does not come to rest
+
+              Possible values:
+              - exact: Refuse them
+              - bp:    Loopy belief propagation: Bethe's estimate of the objective
+              - gibbs: Gibbs sampling: estimates of the gradient, averaged over 200 steps; without --l1
+
+              [default: exact]
+
+          --sweeps <N>
+              table: with --inference gibbs, sweeps over all outputs of a row in each step
+
+              [default: 20]
+
           --max-table-mib <M>
               table: mebibytes that the tables of exact inference may take, for each thread
 

@@ -311,10 +311,23 @@ fn grids_share_their_parameters() {
         refused.stderr
     );
     assert!(
-        refused.stderr.ends_with("use smaller components: --estimator pseudo or composite\n"),
+        refused.stderr.ends_with(
+            "use smaller components (--estimator pseudo or composite), or estimates (--inference bp or gibbs)\n"
+        ),
         "{}",
         refused.stderr
     );
+    for inference in ["bp", "gibbs"] {
+        let wide = run(&[&narrow[..], &["--inference", inference, "--l2", "5", "--json"]].concat());
+        assert_eq!(wide.code, 0, "{}", wide.stderr);
+        assert!(wide.stderr.contains("objective and gradient are estimates"), "{}", wide.stderr);
+        let wide = json(&wide.stdout);
+        assert_eq!((&wide["exact"], &wide["converged"]), (&false.into(), &true.into()));
+        assert_eq!(wide["objective"].is_null(), inference == "gibbs");
+        // What was learned by estimates is nearly as good: by exact inference with the model that was written.
+        let score = json(&stdout(&["eval", "--model", &model, &data, "--json"]));
+        assert!(number(&score, "item_accuracy") > accuracy - 0.02, "{inference}");
+    }
     let log = run(&[&args[..], &["--max-table-mib", "0.001", "--estimator", "composite", "-v"]].concat());
     assert_eq!(log.code, 0, "{}", log.stderr);
     assert!(log.stderr.contains("maximised composite (combs): 2 components"), "{}", log.stderr);
@@ -499,6 +512,11 @@ fn wrong_usage() {
             "error: --optimize disjoint is for components: --estimator pseudo or composite",
         ),
         (&["chain", "--input-map", "map.csv"], "error: --input-map needs --inputs"),
+        (&["chain", "--inference", "gibbs", "--sweeps", "0"], "error: --sweeps must be at least 1"),
+        (
+            &["chain", "--inference", "gibbs", "--l1", "1"],
+            "error: --inference gibbs knows gradients, no objective: not with --l1, --optimize disjoint or --target-objective",
+        ),
         (&["chain", "--all-states"], "error: --all-states is for sequences, not for --format table"),
         (
             &["chain", "--max-table-mib", "-1"],
@@ -513,6 +531,7 @@ fn wrong_usage() {
     );
     assert!(refusal(&["table", "--outputs", "sky"]).starts_with("error: --format table needs --structure"));
     assert_eq!(refusal(&["crfsuite", "--outputs", "sky"]), "error: --outputs is for --format table");
+    assert_eq!(refusal(&["crfsuite", "--inference", "bp"]), "error: --inference is for --format table");
     assert!(
         refusal(&["crfsuite", "--estimator", "piecewise"]).starts_with("error: sequences are trained by")
     );

@@ -3,7 +3,8 @@
 //! `F(θ) = f(θ) + C₁‖θ‖₁ + ½C₂‖θ‖²`, where `f` is a [composite likelihood](crate::objective::composite) (likelihood and pseudolikelihood are
 //! two of them) or the [piecewise](crate::objective::piecewise) one. Joint: L-BFGS, or its proximal form if `C₁ > 0`. Disjoint: each component by
 //! itself, then averages ([`disjoint`](crate::objective::disjoint)), with the parameters of [`Coverage::Reference`](super::Coverage::Reference), for which averages mean
-//! something.
+//! something. What is too wide for exact inference is refused, or estimated if [`TrainParams::inference`] says so: belief propagation keeps the solvers,
+//! Gibbs sampling takes [`robbins_monro`](crate::solver::robbins_monro).
 
 use super::{Field, FieldData, FieldError};
 use crate::features::Index;
@@ -11,9 +12,10 @@ use crate::objective::components::{ComponentError, Components};
 use crate::objective::composite::Composite;
 use crate::objective::disjoint::{DisjointError, disjoint};
 use crate::objective::piecewise::Piecewise;
-use crate::objective::{ObjectiveError, ObjectiveParams};
+use crate::objective::{Inference, ObjectiveError, ObjectiveParams};
 use crate::par::Par;
 use crate::solver::lbfgs::{LbfgsError, LbfgsInfo, LbfgsParams, Point, Smooth, State, Stop, Watch, minimize};
+use crate::solver::robbins_monro::{RobbinsMonroParams, approximate};
 use std::fmt;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -86,6 +88,8 @@ pub struct TrainParams {
     pub max_iterations: u64,
     /// Mebibytes that the tables of exact inference may take, for each thread.
     pub max_table_mib: f64,
+    /// What is done about components that need more: the likelihood of a wide field is one.
+    pub inference: Inference,
     /// Seed of random components.
     pub seed: u64,
     /// Threads; the result does not depend on them.
@@ -105,6 +109,7 @@ impl Default for TrainParams {
             target_objective: None,
             max_iterations: 10_000,
             max_table_mib: 1024.0,
+            inference: Inference::Exact,
             seed: 0,
             par: Par::Seq,
         }
@@ -122,6 +127,10 @@ pub struct TrainInfo {
     pub start_iterations: u64,
     /// The run. Of a disjoint one: the joint objective at the averages, the largest violation of a component's problem, the sum of all steps.
     pub solver: LbfgsInfo,
+    /// Whether some inference was too wide to be exact; then the objective is an estimate, or NaN if Gibbs sampling made it.
+    pub estimated: bool,
+    /// In how many samples belief propagation had not come to rest in the end.
+    pub restless: u64,
     /// The log-likelihood at the weights; `None` if exact inference is not cheap.
     pub log_likelihood: Option<f64>,
 }
@@ -147,6 +156,8 @@ pub enum TrainError {
     },
     /// Without penalty the optimum is infinitely far away.
     Unbounded,
+    /// Gibbs sampling knows no objective, which L1 penalties and separate problems need.
+    Sampled,
 }
 
 impl fmt::Display for TrainError {
@@ -159,6 +170,10 @@ impl fmt::Display for TrainError {
             Self::Resume { found, expected } => write!(
                 f,
                 "the checkpoint has {found} parameters, this problem {expected}: it was made from other data or options"
+            ),
+            Self::Sampled => write!(
+                f,
+                "--inference gibbs goes with joint training and without --l1: use --inference bp, or --estimator composite"
             ),
             Self::Unbounded => write!(
                 f,
@@ -242,7 +257,8 @@ fn chosen(
 }
 
 fn narrow(params: &TrainParams) -> ObjectiveParams {
-    ObjectiveParams { par: params.par, max_table_mib: params.max_table_mib.min(NARROW_MIB) }
+    let max_table_mib = params.max_table_mib.min(NARROW_MIB);
+    ObjectiveParams { par: params.par, max_table_mib, inference: Inference::Exact }
 }
 
 /// Finds weights: those of the state. Inputs: the field, its parameters ([`index`], for the same [`Optimize`]), samples, and where to go on if a run was interrupted
@@ -283,11 +299,17 @@ pub fn train(
         return Err(TrainError::Resume { found, expected: index.len() });
     }
     let (estimator, components) = chosen(field, index, data, params)?;
-    let how = ObjectiveParams { par: params.par, max_table_mib: params.max_table_mib };
-    let mut objective: Box<dyn Smooth + '_> = match &components {
-        Some(list) => Box::new(Composite::new(field, index, data, list, &how)?),
-        None => Box::new(Piecewise::new(field, index, data, &how)?),
+    let how =
+        ObjectiveParams { par: params.par, max_table_mib: params.max_table_mib, inference: params.inference };
+    let mut objective = match &components {
+        Some(list) => Datafit::Composite(Box::new(Composite::new(field, index, data, list, &how)?)),
+        None => Datafit::Piecewise(Box::new(Piecewise::new(field, index, data, &how)?)),
     };
+    let (estimated, _) = objective.estimates();
+    let sampled = estimated && matches!(params.inference, Inference::Gibbs { .. });
+    if sampled && (params.l1 > 0.0 || params.optimize == Optimize::Disjoint) {
+        return Err(TrainError::Sampled);
+    }
     let mut start_iterations = 0;
     let start = match (resume, params.start) {
         (Some(state), _) => state,
@@ -309,11 +331,17 @@ pub fn train(
     let (state, solver) = match (params.optimize, &components) {
         (Optimize::Disjoint, Some(list)) => {
             let problem = (field, index, data, list);
-            let (theta, info) = by_components(problem, params, &how, start.theta(), &mut *objective, go_on)?;
+            let (theta, info) = by_components(problem, params, &how, start.theta(), &mut objective, go_on)?;
             (State::new(theta), info)
         }
-        _ => minimize(&mut *objective, start, &lbfgs(params, params.par), watch)?,
+        _ if sampled => {
+            let rounds = params.max_iterations.min(RobbinsMonroParams::default().rounds);
+            let how = RobbinsMonroParams { l2: params.l2, rounds, ..RobbinsMonroParams::default() };
+            approximate(&mut objective, start.into_theta(), &how, watch)?
+        }
+        _ => minimize(&mut objective, start, &lbfgs(params, params.par), watch)?,
     };
+    let (_, restless) = objective.estimates();
     drop(objective);
     if solver.is_certain(params.l1, params.l2) {
         return Err(TrainError::Unbounded);
@@ -323,7 +351,42 @@ pub fn train(
         .map(|mut exact| -exact.value_gradient(state.theta(), &mut vec![0.0; index.len()]))
         .filter(|value| value.is_finite());
     let components = components.map_or(0, |list| list.len());
-    Ok((state, TrainInfo { estimator, components, start_iterations, solver, log_likelihood }))
+    Ok((
+        state,
+        TrainInfo { estimator, components, start_iterations, solver, estimated, restless, log_likelihood },
+    ))
+}
+
+/// What is minimised.
+enum Datafit<'a> {
+    Composite(Box<Composite<'a>>),
+    Piecewise(Box<Piecewise<'a>>),
+}
+
+impl Datafit<'_> {
+    /// Whether it is an estimate, and in how many samples belief propagation had no rest.
+    fn estimates(&self) -> (bool, u64) {
+        match self {
+            Self::Composite(f) => (f.is_estimated(), f.restless()),
+            Self::Piecewise(_) => (false, 0),
+        }
+    }
+}
+
+impl Smooth for Datafit<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Composite(f) => f.len(),
+            Self::Piecewise(f) => f.len(),
+        }
+    }
+
+    fn value_gradient(&mut self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        match self {
+            Self::Composite(f) => f.value_gradient(theta, gradient),
+            Self::Piecewise(f) => f.value_gradient(theta, gradient),
+        }
+    }
 }
 
 fn lbfgs(params: &TrainParams, par: Par) -> LbfgsParams {

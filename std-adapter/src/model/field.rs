@@ -35,7 +35,7 @@ pub struct Facts {
     pub l1: f64,
     /// `C₂`.
     pub l2: f64,
-    /// The objective, penalties included.
+    /// The objective, penalties included; NaN if the training only knew its gradient.
     pub objective: f64,
     /// How far from optimal: the largest distance of 0 from the subdifferential along a parameter.
     pub violation: f64,
@@ -221,7 +221,7 @@ impl FieldModel {
             solver: header.text("solver")?,
             l1: header.number("l1")?,
             l2: header.number("l2")?,
-            objective: header.number("objective")?,
+            objective: header.number_if_any("objective")?,
             violation: header.number("violation")?,
             iterations: header.count("iterations")? as u64,
             converged: header.flag("converged")?,

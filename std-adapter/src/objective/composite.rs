@@ -26,6 +26,7 @@ use crate::plan::PlanParams;
 use gibbsite_core::error::InferError;
 use gibbsite_core::local;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Variables that are normalised at a time.
 const LANES: usize = 16;
@@ -68,6 +69,9 @@ pub struct Composite<'a> {
     chunks: Chunks<Workspace>,
     shared: Vec<f64>,
     fault: Option<InferError>,
+    /// Evaluations so far.
+    round: u64,
+    restless: AtomicU64,
 }
 
 /// A share of the pieces of some samples.
@@ -206,12 +210,14 @@ impl<'a> Composite<'a> {
         let drafts = std::mem::take(&mut finder.drafts);
         let plan_par = if drafts.len() > 1 { Par::Seq } else { params.par };
         let plan_params = PlanParams { par: plan_par, ..PlanParams::default() };
-        let limit = params.max_table_mib;
+        let (limit, inference) = (params.max_table_mib, params.inference);
         let pieces = params.par.map(drafts, |draft| {
-            Piece::new(&tables, &draft.variables, &draft.factors, limit, &plan_params).map_err(|error| {
-                let (component, variables) = (draft.component, draft.variables.len());
-                ObjectiveError::TooWide { component, variables, error, limit }
-            })
+            Piece::new(&tables, &draft.variables, &draft.factors, (limit, inference), &plan_params).map_err(
+                |error| {
+                    let (component, variables) = (draft.component, draft.variables.len());
+                    ObjectiveError::TooWide { component, variables, error, limit }
+                },
+            )
         });
         let pieces: Vec<Piece> = pieces.into_iter().collect::<Result<_, _>>()?;
         for part in &mut parts {
@@ -229,6 +235,8 @@ impl<'a> Composite<'a> {
             units,
             observed,
             fault: None,
+            round: 0,
+            restless: AtomicU64::new(0),
         })
     }
 
@@ -256,6 +264,16 @@ impl<'a> Composite<'a> {
         self.fault
     }
 
+    /// Whether some pieces are too wide for exact inference, so that value and gradient are estimates.
+    pub fn is_estimated(&self) -> bool {
+        self.pieces.iter().any(Piece::is_estimated)
+    }
+
+    /// In how many pieces of samples belief propagation did not come to rest in the last evaluation: their estimates mean little.
+    pub fn restless(&self) -> u64 {
+        self.restless.load(Ordering::Relaxed)
+    }
+
     /// `f(θ)`; its gradient is written to `gradient`. If a score leaves the range of numbers, the value is `+inf` and the gradient NaN
     /// ([`fault`](Self::fault) says why): a line search then steps back.
     ///
@@ -264,6 +282,8 @@ impl<'a> Composite<'a> {
     pub fn value_gradient(&mut self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         assert_eq!((theta.len(), gradient.len()), (self.len(), self.len()), "one number for each parameter");
         self.tables.fill_shared(theta, &mut self.shared);
+        self.round += 1;
+        *self.restless.get_mut() = 0;
         for (g, &o) in gradient.iter_mut().zip(&self.observed) {
             *g = -o;
         }
@@ -295,6 +315,9 @@ impl<'a> Composite<'a> {
         let shared = self.tables.shared_len;
         workspace.tables[..shared].copy_from_slice(&self.shared);
         workspace.residual[..shared].fill(0.0);
+        workspace.engines.restless = 0;
+        // The same chains on any number of threads, other ones in each evaluation.
+        workspace.engines.draw = (self.round << 32) ^ chunk.units.start as u64;
         for alike in self.units[chunk.units.clone()].chunk_by(|a, b| a.part == b.part) {
             for units in alike.chunks(SIDE) {
                 let part = &self.parts[units[0].part as usize];
@@ -311,6 +334,7 @@ impl<'a> Composite<'a> {
             }
         }
         self.tables.gather_shared(&workspace.residual, &mut chunk.gradient);
+        self.restless.fetch_add(workspace.engines.restless, Ordering::Relaxed);
         Ok(())
     }
 

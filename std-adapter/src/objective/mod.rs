@@ -7,11 +7,14 @@
 //! | `pattern` | from components and missing labels to pieces |
 //! | `piece` | partition function and marginals of a connected set of free variables |
 //! | `tables` | from parameters to factor tables and back |
+//! | `branches` | the order of a piece's tables if it is a forest |
+//! | `approximate` | estimates for pieces that are too wide |
 //! | `piecewise` | each factor normalised by itself |
 //! | `rows` | weights of attributes, arranged for that |
 //! | `sequences` | the likelihood of sequences, fast |
 //! | `disjoint` | each component a problem of its own, parameters averaged |
 
+mod approximate;
 mod branches;
 pub mod components;
 pub mod composite;
@@ -22,6 +25,8 @@ pub mod piecewise;
 pub(crate) mod rows;
 pub mod sequences;
 mod tables;
+
+pub use approximate::Inference;
 
 use crate::field::FieldError;
 use crate::par::Par;
@@ -37,11 +42,13 @@ pub struct ObjectiveParams {
     pub par: Par,
     /// Mebibytes that the tables of one component's exact inference may take, for each thread.
     pub max_table_mib: f64,
+    /// What is done about components that need more.
+    pub inference: Inference,
 }
 
 impl Default for ObjectiveParams {
     fn default() -> Self {
-        Self { par: Par::all(), max_table_mib: 1024.0 }
+        Self { par: Par::all(), max_table_mib: 1024.0, inference: Inference::Exact }
     }
 }
 
@@ -76,7 +83,7 @@ impl fmt::Display for ObjectiveError {
             Self::TooWide { component, variables, error, limit } => write!(
                 f,
                 "component {component} leaves {variables} variables free, which is too wide for exact inference: {error} \
-                 (the limit is {limit} MiB: --max-table-mib); use smaller components: --estimator pseudo or composite"
+                 (the limit is {limit} MiB: --max-table-mib); use smaller components (--estimator pseudo or composite), or estimates (--inference bp or gibbs)"
             ),
             Self::NoSamples => write!(f, "there are no samples"),
         }

@@ -6,6 +6,7 @@
 //! core's [`local`]); pairwise factors without cycles go to core's [`pairwise`] forests, many samples side by side; what else has no cycles to its forests,
 //! the rest to junction trees.
 
+use super::approximate::{Inference, bethe, room, sampled};
 use super::branches::Order;
 use super::tables::Tables;
 use crate::data::network::Network;
@@ -41,6 +42,8 @@ pub(super) struct Piece {
     engine: Engine,
     /// Its factors with inputs.
     own: Vec<u32>,
+    /// Its variables, if their labels are wanted.
+    variables: Vec<u32>,
 }
 
 /// A factor that mentions a variable of the piece.
@@ -63,6 +66,8 @@ enum Engine {
     Forest,
     /// The plan's words, and for each factor the cluster that has its marginal.
     Junction(Vec<u32>, Vec<u32>),
+    /// Too wide; never [`Inference::Exact`].
+    Estimate(Inference),
 }
 
 /// Memory for engines, as large as the largest piece so far needed.
@@ -81,6 +86,10 @@ pub(super) struct Engines {
     index: Vec<u32>,
     starts: Vec<u32>,
     fork: DeskFork<f64>,
+    /// How often belief propagation has not come to rest.
+    pub(super) restless: u64,
+    /// Tells one Gibbs chain from the next.
+    pub(super) draw: u64,
 }
 
 impl Engines {
@@ -99,16 +108,10 @@ impl Engines {
             index: vec![],
             starts: vec![],
             fork,
+            restless: 0,
+            draw: 0,
         }
     }
-}
-
-/// At least `len` entries of a vector.
-fn room<T: Clone + Default>(vec: &mut Vec<T>, len: usize) -> &mut [T] {
-    if vec.len() < len {
-        vec.resize(len, T::default());
-    }
-    &mut vec[..len]
 }
 
 impl Piece {
@@ -118,7 +121,7 @@ impl Piece {
         tables: &Tables<'_>,
         variables: &[u32],
         factors: &[u32],
-        max_mib: f64,
+        (max_mib, inference): (f64, Inference),
         params: &PlanParams,
     ) -> Result<Self, PlanError> {
         let field = tables.field;
@@ -134,6 +137,7 @@ impl Piece {
             axes: vec![],
             engine: Engine::Block,
             own: vec![],
+            variables: vec![],
         };
         let local = |v: u32| variables.binary_search(&v).ok().map(|at| at as u32);
         let own: Vec<u32> = factors.iter().copied().filter(|k| tables.own.binary_search(k).is_ok()).collect();
@@ -166,7 +170,16 @@ impl Piece {
         for &k in factors {
             piece.push_member(tables, k as usize, groups[&scope_of(k)], local);
         }
-        piece.engine = piece.choose(branches, max_mib, params)?;
+        piece.engine = match (piece.choose(branches, max_mib, params), inference) {
+            (Err(e), Inference::Exact) => return Err(e),
+            // As many entries as the data has are no reason to estimate.
+            (Err(e), _) if piece.entries() == u32::MAX as usize => return Err(e),
+            (Err(_), estimate) => {
+                piece.variables = variables.to_vec();
+                Engine::Estimate(estimate)
+            }
+            (Ok(engine), _) => engine,
+        };
         Ok(piece)
     }
 
@@ -289,6 +302,7 @@ impl Piece {
             }
             Engine::Pairwise(_) | Engine::Forest => self.forest(engines)?,
             Engine::Junction(words, holders) => self.junction(words, holders, engines)?,
+            Engine::Estimate(inference) => self.estimate(*inference, labels, engines)?,
         };
         self.scatter(weight, &mut engines.beliefs[..entries], labels, residual);
         if log_z.is_finite() { Ok(log_z) } else { Err(InferError::BadValue) }
@@ -355,6 +369,35 @@ impl Piece {
         let beliefs = room(&mut engines.beliefs, self.entries());
         beliefs.iter_mut().zip(&engines.lanes).for_each(|(b, row)| *b = row[lane]);
         self.scatter(weight, beliefs, labels, residual);
+    }
+
+    /// Whether the engine gives estimates.
+    pub(super) fn is_estimated(&self) -> bool {
+        matches!(self.engine, Engine::Estimate(_))
+    }
+
+    fn estimate(
+        &self,
+        inference: Inference,
+        labels: &[u32],
+        engines: &mut Engines,
+    ) -> Result<f64, InferError> {
+        let Engines { values, beliefs, words, reals, starts, restless, draw, .. } = engines;
+        let graph = self.graph(&values[..self.entries()])?;
+        let beliefs = room(beliefs, self.entries());
+        let Inference::Gibbs { sweeps, seed } = inference else {
+            let (log_z, rests) = bethe(graph, words, reals, beliefs)?;
+            *restless += u64::from(!rests);
+            return Ok(log_z);
+        };
+        let state = room(starts, self.variables.len());
+        for ((state, &v), &card) in state.iter_mut().zip(&self.variables).zip(&self.cards) {
+            // A label that is not known begins anywhere.
+            *state = Some(labels[v as usize]).filter(|&label| label < card).unwrap_or(0);
+        }
+        *draw = draw.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        sampled(graph, state, (sweeps, seed ^ *draw), words, reals, beliefs)?;
+        Ok(0.0)
     }
 
     fn forest(&self, engines: &mut Engines) -> Result<f64, InferError> {

@@ -4,6 +4,7 @@
 pub mod lbfgs;
 pub mod monitor;
 pub mod reference;
+pub mod robbins_monro;
 pub mod sgd;
 pub mod shotgun;
 pub mod spectral;

@@ -80,7 +80,7 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
     let held = std::mem::take(&mut followed.accuracies);
     drop(followed);
     common.log(|| format!("maximised {}: {}", info.estimator, parts(&info)));
-    let converged = converged(config, &info.solver);
+    let converged = converged(config, &info.solver) && rests(config, &info, data.samples());
     model.theta = state.into_theta();
     let end = &info.solver.end;
     model.facts.estimator.clone_from(&info.estimator);
@@ -174,6 +174,20 @@ fn with_components(task: &TrainTable) -> anyhow::Result<TrainParams> {
     Ok(params)
 }
 
+/// Whether the end is not what belief propagation left restless; says what is an estimate.
+fn rests(config: &Train, info: &TrainInfo, rows: usize) -> bool {
+    if info.estimated {
+        config.common.warn("inference was too wide to be exact: objective and gradient are estimates");
+    }
+    if info.restless > 0 {
+        config.common.warn(&format!(
+            "belief propagation did not come to rest in {} of {} rows at the end: the weights may be far off; use --inference gibbs or --estimator composite",
+            info.restless, rows
+        ));
+    }
+    info.restless == 0
+}
+
 fn remark(config: &Train, schema: &Schema, data: &FieldData, report: &Report, seconds: f64) {
     let discrete = schema.slots.iter().filter(|slot| matches!(slot, Slot::Values(_))).count();
     config.common.log(|| {
@@ -238,6 +252,7 @@ fn report_json(
         "estimator": info.estimator,
         "optimize": model.facts.optimize,
         "components": info.components,
+        "exact": !info.estimated,
         "parameters": model.index.len(),
         "nonzeros": end.nonzeros,
         "outputs": model.schema.outputs.len(),

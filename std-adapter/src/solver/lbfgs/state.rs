@@ -14,7 +14,7 @@ use super::history::History;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    pub(super) theta: Vec<f64>,
+    pub(in crate::solver) theta: Vec<f64>,
     /// Gradient of `f + ½C₂‖θ‖²`; empty before the first evaluation.
     pub(super) gradient: Vec<f64>,
     pub(super) objective: f64,
