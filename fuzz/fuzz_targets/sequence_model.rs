@@ -5,12 +5,12 @@
 use arbitrary::{Result, Unstructured};
 use gibbsite::data::sequences::{Format, ReadParams, Template, read_from, read_known_from};
 use gibbsite::model::SequenceModel;
-use gibbsite::model::container::{Container, Kind, write};
 use gibbsite::model::sequence::Origin;
 use gibbsite::par::Par;
 use gibbsite::sequence::scheme::{Constraints, Scheme};
 use gibbsite::sequence::tagger::{Tagger, Want};
 use gibbsite::sequence::train::{TrainParams, train};
+use gibbsite_fuzz::edited;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
@@ -63,23 +63,8 @@ fn check(bytes: &[u8]) -> Result<()> {
         probability: u.arbitrary()?,
         forced: u.arbitrary()?,
     };
-    let file = Container::open(u.choose(&FILES[..])?).expect("what was written");
-    let mut sections = [*b"labl", *b"attr", *b"edge", *b"indx", *b"wght"]
-        .map(|name| (name, file.section(name).expect("a section").to_vec()));
-    let edits = u.int_in_range(0..=6)?;
-    for _ in 0..edits {
-        let section = &mut sections[u.int_in_range(0..=4)?].1;
-        let at = u.int_in_range(0..=section.len())?;
-        match (u.int_in_range(0..=3)?, section.get_mut(at)) {
-            (0, _) => section.insert(at, u.arbitrary()?),
-            (1, Some(_)) => drop(section.remove(at)),
-            (2, _) => section.truncate(at),
-            (_, Some(byte)) => *byte = u.arbitrary()?,
-            (_, None) => {}
-        }
-    }
-    let sections: Vec<([u8; 4], &[u8])> = sections.iter().map(|(name, s)| (*name, s.as_slice())).collect();
-    open(&write(Kind::SEQUENCES, &file.header, &sections), want);
+    let file = u.choose(&FILES[..])?;
+    open(&edited(u, file, &[*b"labl", *b"attr", *b"edge", *b"indx", *b"wght"])?, want);
     Ok(())
 }
 

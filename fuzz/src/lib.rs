@@ -3,6 +3,7 @@
 pub mod readers;
 
 use arbitrary::{Result, Unstructured};
+use gibbsite::model::container::{Container, write};
 
 /// A factor graph in the flat arrays of [`FactorGraph`](gibbsite_core::graph::FactorGraph), legal or not.
 #[derive(Debug, Default)]
@@ -175,4 +176,24 @@ impl rand_core::TryRng for Dice {
         }
         Ok(())
     }
+}
+
+/// A model file with a few bytes of its sections changed, under a right checksum.
+pub fn edited(u: &mut Unstructured<'_>, file: &[u8], names: &[[u8; 4]]) -> Result<Vec<u8>> {
+    let file = Container::open(file).expect("what was written");
+    let mut sections: Vec<([u8; 4], Vec<u8>)> =
+        names.iter().map(|&name| (name, file.section(name).expect("a section").to_vec())).collect();
+    for _ in 0..u.int_in_range(0..=6)? {
+        let section = &mut sections[u.choose_index(names.len())?].1;
+        let at = u.int_in_range(0..=section.len())?;
+        match (u.int_in_range(0..=3)?, section.get_mut(at)) {
+            (0, _) => section.insert(at, u.arbitrary()?),
+            (1, Some(_)) => drop(section.remove(at)),
+            (2, _) => section.truncate(at),
+            (_, Some(byte)) => *byte = u.arbitrary()?,
+            (_, None) => {}
+        }
+    }
+    let sections: Vec<([u8; 4], &[u8])> = sections.iter().map(|(name, s)| (*name, s.as_slice())).collect();
+    Ok(write(file.kind, &file.header, &sections))
 }
