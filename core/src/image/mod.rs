@@ -28,9 +28,11 @@ pub use packed::Text;
 pub use scalar::{CLAMP, FORBIDDEN, ONE, Scalar, Weight};
 pub use section::{OPTIONAL, id};
 
+use crate::arena::rows;
 use crate::error::{ImageError, SectionFault};
 use lookup::Lookup;
 use packed::{Texts, ascending, packed_len};
+use scalar::fixed::half;
 use section::{ENTRY, HEADER, Sections};
 
 /// The first word: `gibb` in a little-endian file.
@@ -183,11 +185,18 @@ impl<'a> Image<'a> {
             None => return Err(fault(id::SCALES, SectionFault::Missing)),
             Some(section) => Scales::open(section, scalar).ok_or(value(id::SCALES))?,
         };
+        if scalar != Scalar::F32 {
+            let mut each = rows(transitions, row).flat_map(|r| (0..labels).map(|i| half(r, i)));
+            if each.any(|a| a == FORBIDDEN) != scales.forbids {
+                return Err(value(id::TRANSITIONS));
+            }
+        }
         let log_add = match sections.get(id::LOG_ADD) {
             None => None,
             Some(section) => Some(log_add::Table::open(section).ok_or(value(id::LOG_ADD))?),
         };
-        let parts = Parts { labels, longest, transitions, starts, state_labels, weights, lookup, scales, log_add };
+        let parts =
+            Parts { labels, longest, transitions, starts, state_labels, weights, lookup, scales, log_add };
         Ok(Self { words, scalar, parts, names })
     }
 
@@ -252,7 +261,11 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ImageError::Scalar`] if the weights are of another kind.
     pub fn chain<W: Weight>(&self) -> Result<ChainView<'a, W>, ImageError> {
-        if W::SCALAR == self.scalar { Ok(ChainView::new(self.parts)) } else { Err(ImageError::Scalar(self.scalar)) }
+        if W::SCALAR == self.scalar {
+            Ok(ChainView::new(self.parts))
+        } else {
+            Err(ImageError::Scalar(self.scalar))
+        }
     }
 }
 
