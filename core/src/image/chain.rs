@@ -1,10 +1,9 @@
 //! A linear chain in an image: the scores of items, and max-product on them.
 
-use super::lookup::Lookup;
 use super::packed::byte;
 use super::scalar::fixed::half;
 use super::scalar::{FORBIDDEN, NONE, Scalar, Weight};
-use super::{MAX_ITEMS, MAX_LABELS, Parts, Scales, log_add};
+use super::{Image, MAX_ITEMS, MAX_LABELS, Scales, id, log_add};
 use crate::arena::rows;
 use crate::error::{InferError, need};
 use crate::infer::chain::{Chain, Transitions};
@@ -33,48 +32,70 @@ pub const fn chain_memory(scalar: Scalar, labels: usize, items: usize) -> Option
 /// A chain in an image whose weights are `W`: [`f32`], [`i16`] or [`i8`].
 #[derive(Clone, Copy, Debug)]
 pub struct ChainView<'a, W> {
-    parts: Parts<'a>,
-    /// Words of a row of transitions.
-    row: usize,
+    labels: usize,
+    transitions: &'a [u32],
+    starts: &'a [u32],
+    state_labels: &'a [u32],
+    weights: &'a [u32],
+    shift: u32,
+    forbids: bool,
+    unit: f32,
+    image: Image<'a>,
     scalar: PhantomData<W>,
 }
 
 impl<'a, W: Weight> ChainView<'a, W> {
-    pub(super) fn new(parts: Parts<'a>) -> Self {
-        Self { parts, row: W::SCALAR.row_len(parts.labels), scalar: PhantomData }
+    #[inline(never)]
+    pub(super) fn new(image: Image<'a>) -> Self {
+        let sections = image.sections();
+        let Scales { unit, shift, forbids, .. } = image.scales();
+        Self {
+            labels: image.labels(),
+            transitions: sections.known(id::TRANSITIONS),
+            starts: sections.known(id::STATE_STARTS),
+            state_labels: sections.known(id::STATE_LABELS),
+            weights: sections.known(id::STATE_WEIGHTS),
+            shift,
+            forbids,
+            unit,
+            image,
+            scalar: PhantomData,
+        }
+    }
+
+    /// The image.
+    pub fn image(&self) -> &Image<'a> {
+        &self.image
+    }
+
+    /// Words of a row of transitions.
+    #[inline]
+    fn row(&self) -> usize {
+        W::SCALAR.row_len(self.labels)
     }
 
     /// How many labels there are.
     pub fn labels(&self) -> usize {
-        self.parts.labels
+        self.labels
     }
 
     /// The longest sequence that memory was planned for.
     pub fn longest(&self) -> usize {
-        self.parts.longest
+        self.image.longest()
     }
 
     /// What fixed-point numbers are worth.
     pub fn scales(&self) -> Scales {
-        self.parts.scales
-    }
-
-    pub(super) fn lookup(&self) -> &Lookup<'a> {
-        &self.parts.lookup
-    }
-
-    /// The number of an attribute, as [`Image::attribute`](super::Image::attribute).
-    pub fn attribute(&self, name: &[u8]) -> Option<u32> {
-        self.lookup().find(name)
+        self.image.scales()
     }
 
     pub(super) fn log_add(&self) -> Option<log_add::Table<'a>> {
-        self.parts.log_add
+        log_add::Table::open(self.image.sections().get(id::LOG_ADD)?)
     }
 
     /// Rows of transitions, one for each label that is come to.
     pub(super) fn rows(&self) -> impl Iterator<Item = &'a [u32]> + use<'a, W> {
-        rows(self.parts.transitions, self.row)
+        rows(self.transitions, self.row())
     }
 
     /// Adds the scores of an item's attributes to a row of zeros, or of scores that come from elsewhere. Returns whether
@@ -84,10 +105,10 @@ impl<'a, W: Weight> ChainView<'a, W> {
     /// [`InferError::Attribute`] for an attribute that the model does not have, [`InferError::BadValue`] for values and scores that
     /// are no finite numbers, [`InferError::Shape`] for a row of another length.
     pub fn score(&self, item: &[Item<W>], row: &mut [W::Score]) -> Result<bool, InferError> {
-        if row.len() != self.parts.labels {
+        if row.len() != self.labels {
             return Err(InferError::Shape);
         }
-        let Parts { starts, state_labels, weights, .. } = self.parts;
+        let Self { starts, state_labels, weights, .. } = *self;
         for &(attribute, value) in item {
             let a = attribute as usize;
             let (Some(&from), Some(&to)) = (starts.get(a), starts.get(a.wrapping_add(1))) else {
@@ -98,7 +119,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
             }
             for at in from as usize..to as usize {
                 if let Some(score) = row.get_mut(usize::from(byte(state_labels, at))) {
-                    W::add_product(score, weights, at, value, self.parts.scales.shift);
+                    W::add_product(score, weights, at, value, self.shift);
                 }
             }
         }
@@ -119,7 +140,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
         scores: &'m mut [W::Score],
         back: &'m mut [u8],
     ) -> Result<Decoder<'m, Self>, InferError> {
-        Decoder::whole(self, self.parts.longest, scores, back)
+        Decoder::whole(self, self.longest(), scores, back)
     }
 
     /// Labels a sequence: the best labelling into `labels`, and its score.
@@ -141,7 +162,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
         for item in items {
             decoder.push(item)?;
         }
-        Ok(W::total_to_f32(decoder.finish(labels)?, self.parts.scales.unit))
+        Ok(W::total_to_f32(decoder.finish(labels)?, self.unit))
     }
 
     /// The transitions as plain numbers, row = from, for the engines of [`Chain`].
@@ -149,12 +170,12 @@ impl<'a, W: Weight> ChainView<'a, W> {
     /// # Errors
     /// [`InferError::Memory`] if `table` has not `labels²` entries.
     pub fn transitions(&self, table: &mut [f32]) -> Result<(), InferError> {
-        let labels = self.parts.labels;
+        let labels = self.labels;
         need(labels.saturating_mul(labels), table.len())?;
         for (to, row) in self.rows().enumerate() {
             let column = table.iter_mut().skip(to).step_by(labels.max(1)).take(labels);
             for (from, place) in column.enumerate() {
-                *place = W::transition(row, from, self.parts.scales.unit);
+                *place = W::transition(row, from, self.unit);
             }
         }
         Ok(())
@@ -162,14 +183,14 @@ impl<'a, W: Weight> ChainView<'a, W> {
 
     /// One transition as a plain number.
     pub fn transition(&self, from: usize, to: usize) -> f32 {
-        let Parts { labels, transitions, scales, .. } = self.parts;
-        let row = transitions.get(to.wrapping_mul(self.row)..).filter(|_| to < labels && from < labels);
-        row.map_or(f32::NEG_INFINITY, |row| W::transition(row, from, scales.unit))
+        let Self { labels, transitions, unit, .. } = *self;
+        let row = transitions.get(to.wrapping_mul(self.row())..).filter(|_| to < labels && from < labels);
+        row.map_or(f32::NEG_INFINITY, |row| W::transition(row, from, unit))
     }
 
     /// One transition in units; a forbidden one is far below everything.
     pub(super) fn units(&self, from: usize, to: usize) -> i32 {
-        let row = self.parts.transitions.get(to.wrapping_mul(self.row)..).unwrap_or(&[]);
+        let row = self.transitions.get(to.wrapping_mul(self.row())..).unwrap_or(&[]);
         match half(row, from) {
             FORBIDDEN => NONE,
             a => i32::from(a),
@@ -179,7 +200,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
     /// A row of scores in natural logarithms.
     pub fn to_f32(&self, row: &[W::Score], out: &mut [f32]) {
         for (o, &s) in out.iter_mut().zip(row) {
-            *o = W::to_f32(s, self.parts.scales.unit);
+            *o = W::to_f32(s, self.unit);
         }
     }
 
@@ -190,7 +211,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
     /// # Errors
     /// As [`Chain::new`].
     pub fn plain<'c>(&self, rows: &'c [f32], table: &'c [f32]) -> Result<Chain<'c, f32>, InferError> {
-        Chain::new(self.parts.labels, rows, Transitions::Shared(table))
+        Chain::new(self.labels, rows, Transitions::Shared(table))
     }
 
     /// How far a labelling's score can be from that of the model it was exported from, for a sequence of `items` items
@@ -200,7 +221,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
     /// and `2⁻¹⁷ |w|` for each value that is not 1 (`rounded` of them). The labelling that is best here is then, in the model,
     /// worse than the best by at most twice that: `s(ŷ) ≥ ŝ(ŷ) - B ≥ ŝ(y*) - B ≥ s(y*) - 2B`.
     pub fn error_bound(&self, items: usize, values: f32, rounded: usize) -> f32 {
-        let Scales { unit, shift, weight_error, transition_error, .. } = self.parts.scales;
+        let Scales { unit, shift, weight_error, transition_error, .. } = self.scales();
         let widest = match W::SCALAR {
             Scalar::F32 => return 0.0,
             Scalar::I16 => 32_768.0,
@@ -234,7 +255,7 @@ impl<W: Weight> Steps for ChainView<'_, W> {
 
     #[inline]
     fn labels(&self) -> usize {
-        self.parts.labels
+        self.labels
     }
 
     #[inline]
@@ -251,7 +272,7 @@ impl<W: Weight> Steps for ChainView<'_, W> {
         total: &mut W::Total,
     ) -> Result<(), InferError> {
         let mut back = back.iter_mut();
-        let forbids = self.parts.scales.forbids;
+        let forbids = self.forbids;
         for (score, transitions) in row.iter_mut().zip(self.rows()) {
             let (best, from) =
                 if forbids { W::best_allowed(before, transitions) } else { W::best(before, transitions) };

@@ -16,13 +16,17 @@ impl Checksum {
     /// Takes further words.
     #[inline]
     pub fn add(&mut self, words: &[u32]) {
-        let mut s = self.state;
-        for &word in words {
-            // s·x³² = s·(x⁴ + x). What that pushes out of 32 bits, s >> 28 and s >> 31, is again to be multiplied by it.
+        // s·x³² = s·(x⁴ + x). What that pushes out of 32 bits, s >> 28 and s >> 31, is again to be multiplied by it.
+        let next = |s: u32, word: u32| {
             let t = s ^ (s >> 28) ^ (s >> 31);
-            s = word ^ (t << 4) ^ (t << 1);
+            word ^ (t << 4) ^ (t << 1)
+        };
+        let mut s = self.state;
+        let (fours, rest) = words.as_chunks::<4>();
+        for &[a, b, c, d] in fours {
+            s = next(next(next(next(s, a), b), c), d);
         }
-        self.state = s;
+        self.state = rest.iter().fold(s, |s, &word| next(s, word));
     }
 
     /// The remainder.

@@ -22,55 +22,39 @@ pub fn hash(seed: u32, name: &[u8]) -> u32 {
     h ^ h >> 16
 }
 
-/// The hashes of all attributes, ascending: an attribute's number is its place among them. A name that the model does
-/// not have is taken for one of its `n` attributes with probability `n/2³²`, or never if the names are stored.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lookup<'a> {
-    seed: u32,
-    hashes: &'a [u32],
-    names: Option<Texts<'a>>,
+/// Whether a section holds a seed and the hashes of all attributes, strictly ascending: an attribute's number is its place
+/// among them.
+pub(crate) fn is_good(section: &[u32], attributes: usize) -> bool {
+    let Some((_, hashes)) = section.split_first() else { return false };
+    let mut rest = hashes.iter();
+    let mut last = rest.next().copied().unwrap_or(0);
+    let mut good = hashes.len() == attributes;
+    for &h in rest {
+        good &= last < h;
+        last = h;
+    }
+    good
 }
 
-impl<'a> Lookup<'a> {
-    /// The section holds the seed and the hashes, which must ascend strictly.
-    pub(crate) fn open(section: &'a [u32], attributes: usize, names: Option<Texts<'a>>) -> Option<Self> {
-        let (&seed, hashes) = section.split_first()?;
-        let mut rest = hashes.iter();
-        let mut last = rest.next().copied();
-        for &h in rest {
-            if last >= Some(h) {
-                return None;
-            }
-            last = Some(h);
-        }
-        (hashes.len() == attributes).then_some(Self { seed, hashes, names })
-    }
-
-    pub(crate) fn exact(&self) -> bool {
-        self.names.is_some()
-    }
-
-    pub(crate) fn names(&self) -> Option<Texts<'a>> {
-        self.names
-    }
-
-    pub(crate) fn find(&self, name: &[u8]) -> Option<u32> {
-        let wanted = hash(self.seed, name);
-        // At most 32 halvings; `binary_search` would do, but may panic for all the compiler knows.
-        let (mut low, mut high) = (0, self.hashes.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.hashes.get(middle)?.cmp(&wanted) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Greater => high = middle,
-                Ordering::Equal => {
-                    let same = |names: Texts<'a>| {
-                        names.get(middle).is_some_and(|n| n.len() == name.len() && n.eq(name.iter().copied()))
-                    };
-                    return self.names.is_none_or(same).then_some(middle as u32);
-                }
+/// The number of an attribute. A name that the model does not have is taken for one of its `n` attributes with probability
+/// `n/2³²`, or never if the names are stored.
+pub(crate) fn find(section: &[u32], names: Option<Texts<'_>>, name: &[u8]) -> Option<u32> {
+    let (&seed, hashes) = section.split_first()?;
+    let wanted = hash(seed, name);
+    // At most 32 halvings; `binary_search` would do, but may panic for all the compiler knows.
+    let (mut low, mut high) = (0, hashes.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match hashes.get(middle)?.cmp(&wanted) {
+            Ordering::Less => low = middle + 1,
+            Ordering::Greater => high = middle,
+            Ordering::Equal => {
+                let same = |names: Texts<'_>| {
+                    names.get(middle).is_some_and(|n| n.len() == name.len() && n.eq(name.iter().copied()))
+                };
+                return names.is_none_or(same).then_some(middle as u32);
             }
         }
-        None
     }
+    None
 }

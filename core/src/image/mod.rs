@@ -30,7 +30,6 @@ pub use section::{OPTIONAL, id};
 
 use crate::arena::rows;
 use crate::error::{ImageError, SectionFault};
-use lookup::Lookup;
 use packed::{Texts, ascending, packed_len};
 use scalar::fixed::half;
 use section::{ENTRY, HEADER, Sections};
@@ -49,20 +48,6 @@ pub const MAX_LABELS: usize = 256;
 pub const MAX_ITEMS: usize = 65_535;
 /// The largest power of two between the units of weights and of transitions.
 pub const MAX_SHIFT: u32 = 8;
-
-/// What the sections of a chain are, after all checks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Parts<'a> {
-    pub(crate) labels: usize,
-    pub(crate) longest: usize,
-    pub(crate) transitions: &'a [u32],
-    pub(crate) starts: &'a [u32],
-    pub(crate) state_labels: &'a [u32],
-    pub(crate) weights: &'a [u32],
-    pub(crate) lookup: Lookup<'a>,
-    pub(crate) scales: Scales,
-    pub(crate) log_add: Option<log_add::Table<'a>>,
-}
 
 /// What fixed-point numbers are worth, and how exact they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,10 +73,8 @@ pub struct Scales {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a> {
-    words: &'a [u32],
+    sections: Sections<'a>,
     scalar: Scalar,
-    parts: Parts<'a>,
-    names: Option<Texts<'a>>,
 }
 
 impl<'a> Image<'a> {
@@ -133,71 +116,65 @@ impl<'a> Image<'a> {
             return Err(ImageError::Checksum);
         }
         let sections = Sections::read(words, count)?;
-        Self::chain_of(words, &sections)
+        Self::check_chain(sections)
     }
 
-    fn chain_of(words: &'a [u32], sections: &Sections<'a>) -> Result<Self, ImageError> {
+    /// Checks the sections of a chain. One after the other, so that little of them is in memory at a time.
+    #[inline(never)]
+    fn check_chain(sections: Sections<'a>) -> Result<Self, ImageError> {
         let fault = |section, why| ImageError::Section { section, why };
         let value = |section| fault(section, SectionFault::Value);
-        let shape = sections.sized(id::SHAPE, Some(6))?;
-        let &[labels, attributes, scalar, longest, decode, marginals] = shape else {
+        let ok = |section, good: bool| if good { Ok(()) } else { Err(value(section)) };
+        let &[labels, attributes, scalar, longest, decode, marginals] = sections.sized(id::SHAPE, Some(6))?
+        else {
             return Err(fault(id::SHAPE, SectionFault::Length));
         };
         let scalar = Scalar::from_word(scalar).ok_or(value(id::SHAPE))?;
         let (labels, attributes, longest) = (labels as usize, attributes as usize, longest as usize);
+        let told = Some([decode as usize, marginals as usize]);
         let memory = chain_memory(scalar, labels, longest);
-        let told = [decode as usize, marginals as usize];
-        if !(1..=MAX_LABELS).contains(&labels) || longest == 0 || Some(told) != memory {
-            return Err(value(id::SHAPE));
+        ok(id::SHAPE, (1..=MAX_LABELS).contains(&labels) && longest > 0 && told == memory)?;
+        if let Some(section) = sections.get(id::LABELS) {
+            ok(id::LABELS, Texts::open(section, labels).is_some())?;
         }
-        let names = match sections.get(id::LABELS) {
-            None => None,
-            Some(section) => Some(Texts::open(section, labels).ok_or(value(id::LABELS))?),
-        };
         let row = scalar.row_len(labels);
         let transitions = sections.sized(id::TRANSITIONS, row.checked_mul(labels))?;
         let starts = sections.sized(id::STATE_STARTS, attributes.checked_add(1))?;
-        let weights = ascending(starts).ok_or(value(id::STATE_STARTS))? as usize;
-        let state_labels = sections.sized(id::STATE_LABELS, Some(packed_len(weights, 4)))?;
-        if !all_below(state_labels, labels) {
-            return Err(value(id::STATE_LABELS));
-        }
-        let weights = sections.sized(id::STATE_WEIGHTS, Some(packed_len(weights, scalar.per_word())))?;
+        let count = ascending(starts).ok_or(value(id::STATE_STARTS))? as usize;
+        let state_labels = sections.sized(id::STATE_LABELS, Some(packed_len(count, 4)))?;
+        ok(id::STATE_LABELS, all_below(state_labels, labels))?;
+        let weights = sections.sized(id::STATE_WEIGHTS, Some(packed_len(count, scalar.per_word())))?;
         if scalar == Scalar::F32 {
-            if !f32::legal_transitions(transitions) {
-                return Err(value(id::TRANSITIONS));
-            }
-            if !f32::legal_states(weights) {
-                return Err(value(id::STATE_WEIGHTS));
-            }
+            ok(id::TRANSITIONS, f32::legal_transitions(transitions))?;
+            ok(id::STATE_WEIGHTS, f32::legal_states(weights))?;
         }
-        let strings = match sections.get(id::STRINGS) {
-            None => None,
-            Some(section) => Some(Texts::open(section, attributes).ok_or(value(id::STRINGS))?),
-        };
-        let lookup = match sections.get(id::ATTRIBUTES) {
+        let strings = sections.get(id::STRINGS);
+        if let Some(section) = strings {
+            ok(id::STRINGS, Texts::open(section, attributes).is_some())?;
+        }
+        match sections.get(id::ATTRIBUTES) {
             None if strings.is_some() => return Err(fault(id::ATTRIBUTES, SectionFault::Missing)),
-            None => Lookup::default(),
-            Some(section) => Lookup::open(section, attributes, strings).ok_or(value(id::ATTRIBUTES))?,
-        };
-        let scales = match sections.get(id::SCALES) {
-            None if scalar == Scalar::F32 => Scales::of_f32(),
+            None => {}
+            Some(section) => ok(id::ATTRIBUTES, lookup::is_good(section, attributes))?,
+        }
+        match sections.get(id::SCALES) {
+            None if scalar == Scalar::F32 => {}
             None => return Err(fault(id::SCALES, SectionFault::Missing)),
-            Some(section) => Scales::open(section, scalar).ok_or(value(id::SCALES))?,
-        };
-        if scalar != Scalar::F32 {
-            let mut each = rows(transitions, row).flat_map(|r| (0..labels).map(|i| half(r, i)));
-            if each.any(|a| a == FORBIDDEN) != scales.forbids {
-                return Err(value(id::TRANSITIONS));
+            Some(section) => {
+                let scales = Scales::open(section, scalar).ok_or(value(id::SCALES))?;
+                let mut each = rows(transitions, row).flat_map(|r| (0..labels).map(|i| half(r, i)));
+                ok(id::TRANSITIONS, each.any(|a| a == FORBIDDEN) == scales.forbids)?;
             }
         }
-        let log_add = match sections.get(id::LOG_ADD) {
-            None => None,
-            Some(section) => Some(log_add::Table::open(section).ok_or(value(id::LOG_ADD))?),
-        };
-        let parts =
-            Parts { labels, longest, transitions, starts, state_labels, weights, lookup, scales, log_add };
-        Ok(Self { words, scalar, parts, names })
+        if let Some(section) = sections.get(id::LOG_ADD) {
+            ok(id::LOG_ADD, log_add::Table::open(section).is_some())?;
+        }
+        Ok(Self { sections, scalar })
+    }
+
+    /// A word of the shape.
+    fn shape(&self, at: usize) -> usize {
+        self.sections.known(id::SHAPE).get(at).map_or(0, |&n| n as usize)
     }
 
     /// What the weights are.
@@ -207,53 +184,62 @@ impl<'a> Image<'a> {
 
     /// How many labels there are.
     pub fn labels(&self) -> usize {
-        self.parts.labels
+        self.shape(0)
     }
 
     /// How many attributes there are.
     pub fn attributes(&self) -> usize {
-        self.parts.starts.len().saturating_sub(1)
+        self.shape(1)
     }
 
     /// How many weights of attributes there are.
     pub fn weights(&self) -> usize {
-        self.parts.starts.last().map_or(0, |&n| n as usize)
+        self.sections.known(id::STATE_STARTS).last().map_or(0, |&n| n as usize)
     }
 
     /// The longest sequence that memory was planned for.
     pub fn longest(&self) -> usize {
-        self.parts.longest
+        self.shape(3)
     }
 
     /// Bytes of flash.
     pub fn bytes(&self) -> usize {
-        self.words.len().saturating_mul(4)
+        self.sections.words().len().saturating_mul(4)
     }
 
     /// The name of a label, if names are stored.
     pub fn label(&self, label: u8) -> Option<Text<'a>> {
-        self.names?.get(usize::from(label))
+        Texts::known(self.sections.get(id::LABELS)?, self.labels())?.get(usize::from(label))
     }
 
     /// The name of an attribute, if names are stored.
     pub fn attribute_name(&self, attribute: u32) -> Option<Text<'a>> {
-        self.parts.lookup.names()?.get(attribute as usize)
+        self.strings()?.get(attribute as usize)
+    }
+
+    fn strings(&self) -> Option<Texts<'a>> {
+        Texts::known(self.sections.get(id::STRINGS)?, self.attributes())
     }
 
     /// The number of an attribute; nothing if the model does not have it, or no names. Without stored names a name that
     /// the model does not have is found with probability [`false_positive_rate`](Self::false_positive_rate).
     pub fn attribute(&self, name: &[u8]) -> Option<u32> {
-        self.parts.lookup.find(name)
+        lookup::find(self.sections.get(id::ATTRIBUTES)?, self.strings(), name)
     }
 
     /// The probability that a name the model does not have is taken for one that it has.
     pub fn false_positive_rate(&self) -> f32 {
-        if self.parts.lookup.exact() { 0.0 } else { self.attributes() as f32 / 4_294_967_296.0 }
+        if self.strings().is_some() { 0.0 } else { self.attributes() as f32 / 4_294_967_296.0 }
     }
 
     /// What fixed-point numbers are worth.
     pub fn scales(&self) -> Scales {
-        self.parts.scales
+        let section = self.sections.get(id::SCALES);
+        section.and_then(|s| Scales::open(s, self.scalar)).unwrap_or(Scales::of_f32())
+    }
+
+    pub(crate) fn sections(&self) -> Sections<'a> {
+        self.sections
     }
 
     /// The chain, to label sequences with.
@@ -262,7 +248,7 @@ impl<'a> Image<'a> {
     /// [`ImageError::Scalar`] if the weights are of another kind.
     pub fn chain<W: Weight>(&self) -> Result<ChainView<'a, W>, ImageError> {
         if W::SCALAR == self.scalar {
-            Ok(ChainView::new(self.parts))
+            Ok(ChainView::new(*self))
         } else {
             Err(ImageError::Scalar(self.scalar))
         }
@@ -299,5 +285,11 @@ fn all_below(words: &[u32], limit: usize) -> bool {
     // A byte of `limit` or more reaches its highest bit, or has it already (and may then disturb the next one, which does
     // not matter any more).
     let lift = EACH.wrapping_mul(128 - limit as u32);
-    words.iter().fold(0, |high, &w| high | w | w.wrapping_add(lift)) & (EACH << 7) == 0
+    let (fours, rest) = words.as_chunks::<4>();
+    let high = |w: u32| w | w.wrapping_add(lift);
+    let mut found = rest.iter().fold(0, |found, &w| found | high(w));
+    for &[a, b, c, d] in fours {
+        found |= high(a) | high(b) | high(c) | high(d);
+    }
+    found & (EACH << 7) == 0
 }

@@ -57,6 +57,11 @@ impl<'a> Texts<'a> {
         (packed_len(end as usize, 4) == bytes.len()).then_some(Self { starts, bytes })
     }
 
+    /// The same, checked already.
+    pub(crate) fn known(section: &'a [u32], count: usize) -> Option<Self> {
+        section.split_at_checked(count.checked_add(1)?).map(|(starts, bytes)| Self { starts, bytes })
+    }
+
     pub(crate) fn get(&self, i: usize) -> Option<Text<'a>> {
         let (&at, &end) = (self.starts.get(i)?, self.starts.get(i.checked_add(1)?)?);
         Some(Text { words: self.bytes, at: at as usize, end: end as usize })
@@ -69,11 +74,10 @@ pub(crate) fn ascending(starts: &[u32]) -> Option<u32> {
     if starts.first() != Some(&0) {
         return None;
     }
+    let mut falls = false;
     for &start in starts {
-        if start < last {
-            return None;
-        }
+        falls |= start < last;
         last = start;
     }
-    Some(last)
+    if falls { None } else { Some(last) }
 }

@@ -112,7 +112,12 @@ impl Weight for f32 {
     #[inline]
     fn legal_states(words: &[u32]) -> bool {
         // Without the sign, infinities and NaN are the largest of all bit patterns.
-        words.iter().fold(0, |top: u32, w| top.max(w << 1)) < f32::INFINITY.to_bits() << 1
+        let (fours, rest) = words.as_chunks::<4>();
+        let mut top = rest.iter().fold(0, |top: u32, w| top.max(w << 1));
+        for &[a, b, c, d] in fours {
+            top = top.max(a << 1).max(b << 1).max(c << 1).max(d << 1);
+        }
+        top < f32::INFINITY.to_bits() << 1
     }
 
     #[inline]
@@ -229,21 +234,25 @@ pub(super) mod fixed {
     #[inline]
     pub(super) fn best(before: &[i32], transitions: &[u32]) -> (i32, u8) {
         let (mut best, mut from, mut i) = (i32::MIN, 0u32, 0u32);
-        let mut put = |d: i32, a: i32| {
+        let mut put = |d: i32, a: i32, i: u32| {
             let x = d.wrapping_add(a);
             if best < x {
                 (best, from) = (x, i);
             }
-            i = i.wrapping_add(1);
         };
-        let (twos, last) = before.as_chunks::<2>();
-        let mut words = transitions.iter();
-        for (&[a, b], &w) in twos.iter().zip(words.by_ref()) {
-            put(a, i32::from(w as i16));
-            put(b, w as i32 >> 16);
+        let (fours, last) = before.as_chunks::<4>();
+        let (pairs, rest) = transitions.as_chunks::<2>();
+        for (&[a, b, c, d], &[v, w]) in fours.iter().zip(pairs) {
+            put(a, i32::from(v as i16), i);
+            put(b, v as i32 >> 16, i.wrapping_add(1));
+            put(c, i32::from(w as i16), i.wrapping_add(2));
+            put(d, w as i32 >> 16, i.wrapping_add(3));
+            i = i.wrapping_add(4);
         }
-        for (&d, &w) in last.iter().zip(words) {
-            put(d, i32::from(w as i16));
+        // Up to three more, in two words: of which `pairs` has both if there are three.
+        let tail = if rest.is_empty() { pairs.get(fours.len()).map_or(rest, |pair| pair) } else { rest };
+        for (k, &d) in last.iter().enumerate() {
+            put(d, i32::from(half(tail, k)), i.wrapping_add(k as u32));
         }
         (best, from as u8)
     }

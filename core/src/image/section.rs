@@ -35,51 +35,57 @@ pub mod id {
     pub(crate) const LAST: u32 = LOG_ADD;
 }
 
-/// Sections by identifier; empty where there is none.
+/// Sections by identifier. Nothing is remembered of the table but that it is good: a device's stack is short.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sections<'a> {
-    words: &'a [u32],
-    /// Offset and length of the known ones.
-    found: [(u32, u32); id::LAST as usize],
-}
+pub(crate) struct Sections<'a>(&'a [u32]);
 
 impl<'a> Sections<'a> {
     /// Reads the table: identifiers ascend (without [`OPTIONAL`]), sections follow one another without overlap and end
     /// inside the image, unknown ones may be skipped.
     pub(crate) fn read(words: &'a [u32], count: usize) -> Result<Self, ImageError> {
-        let table = words.get(HEADER..).unwrap_or(&[]);
-        let mut found = [(0, 0); id::LAST as usize];
+        let sections = Self(words);
         let (mut last, mut end) = (0, HEADER.saturating_add(count.saturating_mul(ENTRY)));
-        let (entries, _) = table.as_chunks::<ENTRY>();
-        for &[raw, offset, length] in entries.iter().take(count) {
+        for &[raw, offset, length] in sections.entries() {
             let section = raw & !OPTIONAL;
             let fault = |why| Err(ImageError::Section { section, why });
             if section <= last {
                 return fault(SectionFault::Order);
             }
             last = section;
-            let Some(next) = (offset as usize).checked_add(length as usize) else {
-                return fault(SectionFault::Bounds);
-            };
+            let next = (offset as usize).saturating_add(length as usize);
             if (offset as usize) < end || next > words.len() {
                 return fault(SectionFault::Bounds);
             }
             end = next;
-            // From 1, so that this ends in the table for the known ones only.
-            match found.get_mut(section as usize - 1) {
-                Some(place) => *place = (offset, length),
-                None if raw & OPTIONAL == 0 => return fault(SectionFault::Unknown),
-                None => {}
+            if section > id::LAST && raw & OPTIONAL == 0 {
+                return fault(SectionFault::Unknown);
             }
         }
-        Ok(Self { words, found })
+        Ok(sections)
+    }
+
+    /// The entries of the table. The header has their number, and `open` has seen that they are there.
+    fn entries(&self) -> impl Iterator<Item = &'a [u32; ENTRY]> + use<'a> {
+        let count = self.0.get(5).map_or(0, |&n| n as usize);
+        self.0.get(HEADER..).unwrap_or(&[]).as_chunks::<ENTRY>().0.iter().take(count)
+    }
+
+    /// All words of the image.
+    pub(crate) fn words(&self) -> &'a [u32] {
+        self.0
     }
 
     /// A section's words; nothing if the image does not have it.
+    #[inline(never)]
     pub(crate) fn get(&self, section: u32) -> Option<&'a [u32]> {
-        let &(offset, length) = self.found.get((section as usize).checked_sub(1)?)?;
-        let (_, from) = self.words.split_at_checked(offset as usize).filter(|_| offset > 0)?;
+        let &[_, offset, length] = self.entries().find(|&&[raw, ..]| raw & !OPTIONAL == section)?;
+        let (_, from) = self.0.split_at_checked(offset as usize)?;
         from.split_at_checked(length as usize).map(|(section, _)| section)
+    }
+
+    /// A section that was checked; empty if the image does not have it.
+    pub(crate) fn known(&self, section: u32) -> &'a [u32] {
+        self.get(section).unwrap_or(&[])
     }
 
     /// A section that must be there, with as many words.
