@@ -22,6 +22,7 @@ pub mod local;
 mod log;
 pub mod loss;
 pub mod math;
+pub mod online;
 pub mod penalty;
 pub mod stride;
 pub mod table;

@@ -5,6 +5,7 @@
 
 mod analyze;
 mod bad_input;
+mod c_library;
 mod examples;
 mod export;
 mod help;

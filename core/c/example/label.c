@@ -7,7 +7,7 @@
 
 /* Items of up to two attributes each, by name. */
 static const char *const items[][2] = {
-    {"U02:the", "U12:DT"}, {"U02:pump", "U12:NN"}, {"U02:will", "U12:MD"}, {"U02:stop", "U12:VB"}, {"U02:.", "U12:."},
+    {"U01:the", "U11:DT"}, {"U01:pump", "U11:NN"}, {"U01:will", "U11:MD"}, {"U01:stop", "U11:VB"}, {"U01:.", "U11:."},
 };
 enum { ITEMS = sizeof items / sizeof items[0], LAG = 2 };
 
