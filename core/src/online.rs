@@ -30,7 +30,7 @@ pub struct OnlineParams<T> {
 /// The objective is the pseudolikelihood, item by item: `-Σ_t log P(y_t | y_{t-1}, y_{t+1}, x_t) + l1‖w‖₁ + l2/2 ‖w‖²`, over the overlay's
 /// weights alone. Each item is one step of the proximal stochastic gradient method on its local conditional regression:
 /// `w ← soft(w - η (P(j) - 1[j = y]) v - η·l2·w, η·l1)`, where `v` is the attribute's value and `η = rate / (1 + decay·n)` (Robbins & Monro 1951; the prox
-/// step as in Duchi & Singer 2009). `O(labels · attributes of the item)` work a step. The steps sum to infinity and, with `decay > 0`, become short: on stationary
+/// step as in Duchi & Singer 2009). `O(labels · (slots + attributes of the item))` work a step. The steps sum to infinity and, with `decay > 0`, become short: on stationary
 /// data the weights approach those of the desk's pseudolikelihood.
 ///
 /// ```
@@ -96,7 +96,7 @@ impl<'m, T: Real> Overlay<'m, T> {
             if slot as usize >= self.slots {
                 return Err(InferError::Attribute(slot));
             }
-            if !(value.abs() < T::INFINITY) {
+            if !value.abs().is_log_potential() {
                 return Err(InferError::BadValue);
             }
         }
@@ -167,8 +167,11 @@ impl<'m, T: Real> Overlay<'m, T> {
         }
         let n = T::from_f64(f64::from(self.steps));
         let rate = params.rate / (T::one() + params.decay * n);
+        // The penalties are about all weights, also those that the item has nothing to say about.
+        let kept = T::one() - rate * params.l2;
+        self.weights.iter_mut().for_each(|w| *w *= kept);
         let step = |w: &mut T, slope: T| {
-            let moved = soft_threshold(*w - rate * (slope + params.l2 * *w), rate * params.l1);
+            let moved = *w - rate * slope;
             // A weight that would leave the range of T stays where it was.
             if moved.abs() < T::INFINITY {
                 *w = moved;
@@ -179,6 +182,9 @@ impl<'m, T: Real> Overlay<'m, T> {
             let at = self.row(slot);
             let row = self.weights.iter_mut().skip(at);
             row.zip(&*p).for_each(|(w, &slope)| step(w, slope * value));
+        }
+        if T::zero() < params.l1 {
+            self.weights.iter_mut().for_each(|w| *w = soft_threshold(*w, rate * params.l1));
         }
         self.steps = self.steps.saturating_add(1);
         Ok(log)
