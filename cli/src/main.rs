@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         args::Command::Analyze(args::Analyze::Parallelism(typed)) => {
             config::Parallelism::check(typed).and_then(|c| cmd::analyze::parallelism(&c))
         }
+        args::Command::Export(typed) => config::Export::check(typed).and_then(|c| cmd::export::run(&c)),
         args::Command::Inspect(typed) => config::Inspect::check(typed).and_then(|c| cmd::inspect::run(&c)),
     };
     match result {

@@ -102,6 +102,13 @@ pub enum InferError {
     Cycle(FactorId),
     /// The plan is not one for this graph; the number is the word where it was noticed.
     Plan(u32),
+    /// An item names an attribute that the model does not have.
+    Attribute(u32),
+    /// More items than the model's image, or the memory, was made for.
+    TooLong {
+        /// Items that there is room for.
+        longest: usize,
+    },
 }
 
 impl fmt::Display for InferError {
@@ -117,11 +124,91 @@ impl fmt::Display for InferError {
             Self::Shape => write!(f, "the arguments' lengths do not fit together"),
             Self::Cycle(k) => write!(f, "factor {k} closes a cycle"),
             Self::Plan(word) => write!(f, "the plan does not fit the graph (word {word})"),
+            Self::Attribute(a) => write!(f, "the model has no attribute {a}"),
+            Self::TooLong { longest } => write!(f, "the sequence is longer than {longest} items"),
         }
     }
 }
 
 impl core::error::Error for InferError {}
+
+/// Words that are no model image, or one that this version cannot use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// The first word is not that of an image.
+    NotAnImage,
+    /// An image for machines of the other byte order.
+    Endianness,
+    /// An image of another major version.
+    Version {
+        /// The image's.
+        major: u16,
+        /// The image's.
+        minor: u16,
+    },
+    /// Fewer words than the image says it has.
+    Truncated,
+    /// The checksum does not fit: the image is damaged.
+    Checksum,
+    /// A section is at fault.
+    Section {
+        /// Its number, as in [`image::id`](crate::image::id).
+        section: u32,
+        /// What is wrong with it.
+        why: SectionFault,
+    },
+    /// The image has weights of another kind than asked for.
+    Scalar(crate::image::Scalar),
+}
+
+/// What can be wrong with a section of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SectionFault {
+    /// It must be there and is not.
+    Missing,
+    /// This version does not know it, and it may not be skipped.
+    Unknown,
+    /// Identifiers do not ascend.
+    Order,
+    /// It overlaps another or leads out of the image.
+    Bounds,
+    /// It is longer or shorter than the counts say.
+    Length,
+    /// It holds a number that may not be there.
+    Value,
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnImage => write!(f, "this is no model image of gibbsite"),
+            Self::Endianness => write!(f, "the image is for machines of the other byte order"),
+            Self::Version { major, minor } => write!(
+                f,
+                "the image has version {major}.{minor}; this library reads {}.x",
+                crate::image::MAJOR
+            ),
+            Self::Truncated => write!(f, "the image is shorter than it says"),
+            Self::Checksum => write!(f, "the image is damaged: its checksum does not fit"),
+            Self::Section { section, why } => {
+                let why = match why {
+                    SectionFault::Missing => "is missing",
+                    SectionFault::Unknown => "is unknown to this version",
+                    SectionFault::Order => "is out of order",
+                    SectionFault::Bounds => "overlaps another or leads out of the image",
+                    SectionFault::Length => "has a wrong length",
+                    SectionFault::Value => "holds a number that may not be there",
+                };
+                write!(f, "section {section} of the image {why}")
+            }
+            Self::Scalar(found) => write!(f, "the image has weights of another kind: {found:?}"),
+        }
+    }
+}
+
+impl core::error::Error for ImageError {}
 
 /// `Ok` if `given` entries are enough.
 pub(crate) fn need(needed: usize, given: usize) -> Result<(), InferError> {

@@ -175,6 +175,18 @@ pub(crate) struct Compensated<T> {
 }
 
 impl<T: Real> Compensated<T> {
+    /// From a sum and what its roundings lost.
+    #[inline]
+    pub(crate) fn from_parts([sum, lost]: [T; 2]) -> Self {
+        Self { sum, lost }
+    }
+
+    /// The sum and what its roundings lost.
+    #[inline]
+    pub(crate) fn parts(self) -> [T; 2] {
+        [self.sum, self.lost]
+    }
+
     #[inline]
     pub(crate) fn add(&mut self, x: T) {
         let sum = self.sum + x;

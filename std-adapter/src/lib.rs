@@ -4,6 +4,7 @@
 //! answers ([`infer`]). Parallelism ([`par`]) is a parameter and never changes a result.
 
 pub mod data;
+pub mod export;
 pub mod features;
 pub mod field;
 pub mod import;

@@ -1,6 +1,11 @@
-//! What the property tests of gibbsite stand on: an oracle that enumerates every configuration
-//! ([`oracle`]) or goes along a chain ([`chain`]), random models ([`models`]), and memory for a run of core's junction
-//! engine ([`desk`]); random regressions ([`regression`]); the models of the thesis ([`synthetic`]) and what it measured with them ([`experiments`]); packed files ([`packed`]).
+//! What the property tests of gibbsite stand on.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`oracle`], [`chain`] | answers by enumeration of every configuration, or along a chain |
+//! | [`models`], [`regression`], [`sequence`], [`synthetic`] | random models and data; the models of the thesis |
+//! | [`experiments`] | what the thesis measured with them |
+//! | [`desk`], [`packed`] | memory for a run of core's junction engine; packed files |
 //!
 //! The oracle shares no code with what it checks: no logarithm sums, no index arithmetic, no tables.
 
@@ -11,4 +16,5 @@ pub mod models;
 pub mod oracle;
 pub mod packed;
 pub mod regression;
+pub mod sequence;
 pub mod synthetic;

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod data;
+mod export;
 mod import;
 mod infer;
 mod predict;
@@ -10,6 +11,7 @@ mod train;
 
 pub(crate) use analyze::{Analyze, Parallelism, Simulate};
 pub(crate) use data::{Data, Format, Storage};
+pub(crate) use export::{Attributes, Export, Form, ScalarName};
 pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect, Method, Task};
 pub(crate) use predict::{Eval, Predict, Scheme};
@@ -37,6 +39,7 @@ pub(crate) enum Command {
     Eval(Eval),
     #[command(subcommand)]
     Analyze(Analyze),
+    Export(Export),
     Inspect(Inspect),
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod analyze;
 pub(crate) mod eval;
+pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod infer;
 pub(crate) mod inspect;

@@ -1,12 +1,14 @@
 //! Arguments, checked: what a command needs, in the library's terms.
 
 mod data;
+mod export;
 mod import;
 mod infer;
 mod regress;
 mod train;
 
 pub(crate) use data::Data;
+pub(crate) use export::Export;
 pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect};
 pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress, SequenceOptions};

@@ -24,6 +24,7 @@ fn gibbsite() {
       predict  Predict with a model that `--model` wrote
       eval     Score a model on data with known targets
       analyze  Say in advance how an algorithm would do on some data
+      export   Write a model as firmware can use it
       inspect  Say what a file holds: a model that was trained here, or a UAI model and how inference on
                it would go
       help     Print this message or the help of the given subcommand(s)
@@ -1001,5 +1002,113 @@ fn import() {
       gibbsite import chunk.crfsuite --model chunk.gib
       gibbsite import model.txt --model chunk.gib && gibbsite predict --model chunk.gib --format columns
       new.txt
+    ");
+}
+
+#[test]
+fn export() {
+    assert_snapshot!(help(&["export", "--help"]), @r"
+    Write a model as firmware can use it
+
+    Writes the image of a chain over sequences: words that `gibbsite_core::image::Image::open` (or
+    `gibbsite_open` in C) reads from flash without copying them, as a binary file or as source text.
+    Prints the bytes of flash (without code), the bytes of memory for sequences of --max-length, and
+    with --check how the image does on data against the model in double precision: labels that differ,
+    the worst error of a score (with its proven bound, for fixed point) and of a probability.
+
+    Weights of 0 and attributes without weights are left out. Fixed point (i16, i8) needs additions and
+    comparisons only, for cores without floating point.
+
+    Usage: gibbsite export [OPTIONS] --model <M> --to <FORM> <OUT>
+
+    Arguments:
+      <OUT>
+              The file to write
+
+    Options:
+          --model <M>
+              The model
+
+          --to <FORM>
+              What to write: a binary image (little-endian), C or Rust source
+
+              Possible values:
+              - image: The words, little-endian
+              - c:     A header with the words as a constant, sizes of memory, labels and numbers of
+                attributes
+              - rust:  The same for Rust, to `include!` or as a module
+
+          --scalar <SCALAR>
+              What the weights become
+
+              Possible values:
+              - f32: Single precision
+              - i16: Fixed point, weights in 16 bits
+              - i8:  Fixed point, weights in 8 bits
+
+              [default: f32]
+
+          --max-length <T>
+              The longest sequence, for which memory is planned
+
+              [default: 100]
+
+          --attributes <ATTRIBUTES>
+              How firmware names attributes
+
+              Possible values:
+              - hash:    By name, through 32-bit hashes: an unknown name is taken for one of n known
+                ones with probability n/2³²
+              - exact:   By name, and the names are stored
+              - numbers: By number only: the smallest image
+
+              [default: hash]
+
+          --check <DATA>
+              Compare with the model in double precision on this data
+
+          --format <FORMAT>
+              How the data of --check is written; as the model's training data by default
+
+              Possible values:
+              - svmlight: A sample a line: `target feature:value …`, features ascending
+              - csv:      Comma-separated numbers under a header with the columns' names
+              - crfsuite: Sequences: an item a line, `LABEL<TAB>attribute[:value]<TAB>…`, blank lines
+                between sequences
+              - columns:  Sequences: columns separated by spaces or tabs, the label last, blank lines
+                between sequences
+              - table:    Fields: CSV with a header, a row an example
+
+          --json
+              Print one JSON object instead of text
+
+      -o, --output <FILE>
+              Write the result to FILE, whole or not at all, instead of to standard output (`-`)
+
+          --threads <N>
+              Threads; all cores by default. The result does not depend on it
+
+          --seed <N>
+              Seed of everything random
+
+              [default: 0]
+
+          --quiet
+              No warnings; errors are still told
+
+      -v, --verbose
+              Say on standard error what was read, done and how long it took
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      gibbsite export --model gestures.gib --to rust --scalar i16 model.rs
+      gibbsite export --model gestures.gib --to c --max-length 50 --check test.txt model.h
+      gibbsite export --model chunk.gib --to image --attributes exact chunk.img && gibbsite inspect
+      chunk.img
     ");
 }

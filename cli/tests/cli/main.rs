@@ -5,7 +5,9 @@
 
 mod analyze;
 mod bad_input;
+mod c_library;
 mod examples;
+mod export;
 mod help;
 mod infer;
 mod input;

@@ -12,5 +12,6 @@ pub mod loopy;
 mod message;
 pub mod plan;
 mod priority;
+pub mod stream;
 pub mod tree;
 pub mod trw;

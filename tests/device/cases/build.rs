@@ -1,6 +1,12 @@
-//! Plans the grid's junction tree on the desk, so that the device has it in flash.
+//! What the desk prepares and the device has in flash: the junction tree of the grid, and exported model images.
 use gibbsite::data::network::Network;
+use gibbsite::data::sequences::Alphabet;
+use gibbsite::export::{ExportParams, Scalar, export};
+use gibbsite::features::Index;
+use gibbsite::model::SequenceModel;
+use gibbsite::model::sequence::{Facts, Origin};
 use gibbsite::plan::{PlanParams, plan};
+use std::fmt::Write;
 use std::{env, error::Error, fs, path::PathBuf};
 
 #[allow(dead_code)]
@@ -8,6 +14,7 @@ use std::{env, error::Error, fs, path::PathBuf};
 mod grid;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut network = Network::with_cards(grid::CARDS)?;
     for ends in grid::SCOPE_START.windows(2) {
         let scope = &grid::SCOPE[ends[0] as usize..ends[1] as usize];
@@ -17,9 +24,92 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A small block, so that the loops around it have something to do.
     let params = PlanParams { block: 8, ..PlanParams::default() };
     let words = plan(&network, &params)?.words;
-    let out = PathBuf::from(env::var("OUT_DIR")?).join("grid_plan.rs");
-    fs::write(out, format!("&{words:?}"))?;
+    fs::write(out.join("grid_plan.rs"), format!("&{words:?}"))?;
+    fs::write(out.join("images.rs"), images()?)?;
     println!("cargo:rerun-if-changed=src/grid.rs");
     println!("cargo:rerun-if-changed=build.rs");
     Ok(())
+}
+
+/// Labels, attributes and items of the sequence that is labelled.
+const LABELS: usize = 9;
+const ATTRIBUTES: usize = 40;
+const ITEMS: usize = 48;
+
+/// Numbers from -1 to 1 that are the same everywhere.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as f64 / f64::from(1u32 << 30) - 1.0
+    }
+}
+
+fn model(labels: usize, attributes: usize, numbers: &mut Numbers) -> Result<SequenceModel, Box<dyn Error>> {
+    let mut alphabet = Alphabet::default();
+    for l in 0..labels {
+        alphabet.labels.intern(&format!("label {l}"));
+    }
+    for a in 0..attributes {
+        alphabet.attributes.intern(&format!("attribute {a}"));
+    }
+    let lists: Vec<Vec<u32>> =
+        (0..attributes).map(|_| (0..labels as u32).filter(|_| numbers.next() > -0.4).collect()).collect();
+    let mut index = Index::new();
+    index.push_lists(&[labels as u32], &lists)?;
+    index.push_dense(&[labels as u32; 2], 1)?;
+    let theta = (0..index.len()).map(|_| 2.0 * numbers.next()).collect();
+    let facts = Facts {
+        estimator: "mle".into(),
+        solver: "none".into(),
+        l1: 0.0,
+        l2: 0.0,
+        objective: 0.0,
+        violation: 0.0,
+        iterations: 0,
+        converged: true,
+        sequences: 0,
+        items: 0,
+        data: "made up".into(),
+    };
+    Ok(SequenceModel { alphabet, index, theta, origin: Origin::Crfsuite, facts })
+}
+
+fn images() -> Result<String, Box<dyn Error>> {
+    let mut numbers = Numbers(1);
+    let small = model(LABELS, ATTRIBUTES, &mut numbers)?;
+    let mut text = String::new();
+    let mut put = |name: &str, words: &[u32]| {
+        let _ =
+            writeln!(text, "/// An exported model.\npub static {name}: [u32; {}] = {words:?};", words.len());
+    };
+    let mut numbering = Vec::new();
+    for (name, scalar) in [("F32", Scalar::F32), ("I16", Scalar::I16), ("I8", Scalar::I8)] {
+        let exported = export(&small, &ExportParams { scalar, longest: ITEMS, ..ExportParams::default() })?;
+        put(name, &exported.words);
+        numbering = exported.attributes;
+    }
+    let large = model(LABELS, 1700, &mut numbers)?;
+    put("LARGE", &export(&large, &ExportParams::default())?.words);
+    // Items of four attributes, of which one has another value than 1.
+    let (mut floats, mut fixed) = (String::new(), String::new());
+    for _ in 0..ITEMS {
+        floats.push_str("&[");
+        fixed.push_str("&[");
+        for k in 0..4 {
+            let a = ((numbers.next() + 1.0) / 2.0 * ATTRIBUTES as f64) as usize % ATTRIBUTES;
+            // In sixteenths, so that both kinds have the same value.
+            let value = if k == 3 { (numbers.next() * 32.0).round() / 16.0 } else { 1.0 };
+            if let Some(a) = numbering[a] {
+                write!(floats, "({a}, {value:?}), ")?;
+                write!(fixed, "({a}, {}), ", (value * 65_536.0) as i32)?;
+            }
+        }
+        floats.push_str("], ");
+        fixed.push_str("], ");
+    }
+    writeln!(text, "/// Items.\npub static FLOATS: [&[(u32, f32)]; {ITEMS}] = [{floats}];")?;
+    writeln!(text, "/// The same items.\npub static FIXED: [&[(u32, i32)]; {ITEMS}] = [{fixed}];")?;
+    Ok(text)
 }

@@ -140,7 +140,7 @@ fn fit(
 /// At most so many names.
 const SOME: usize = 12;
 
-fn some(names: &[&str]) -> String {
+pub(super) fn some(names: &[&str]) -> String {
     let mut text = names.iter().take(SOME).copied().collect::<Vec<_>>().join(", ");
     if names.len() > SOME {
         text.push_str(", …");

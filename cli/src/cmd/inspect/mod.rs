@@ -1,6 +1,7 @@
 //! `gibbsite inspect`: what a file holds.
 
 mod crf;
+mod image;
 
 use super::{name, read_evidence};
 use crate::{Outcome, config, output};
@@ -11,12 +12,16 @@ use gibbsite::infer::{Mebibytes, Prospect, inspect};
 use gibbsite::model::container::is_model;
 use gibbsite::model::regression::task_name;
 use gibbsite::model::{Container, FieldModel, Kind, RegressionModel, SequenceModel};
+use gibbsite_core::image::Image;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 pub(crate) fn run(config: &config::Inspect) -> anyhow::Result<Outcome> {
     let source = Source::open(&config.file)?;
     // Told by the first bytes, whatever the file is called.
+    if let Some(words) = image::words(&source.bytes).filter(|_| !is_model(&source.bytes)) {
+        return inspect_image(config, &source, &words);
+    }
     if is_model(&source.bytes) { inspect_model(config, &source) } else { inspect_uai(config, &source) }
 }
 
@@ -38,6 +43,18 @@ fn inspect_uai(config: &config::Inspect, source: &Source) -> anyhow::Result<Outc
             write_parameters(&mut text, &model);
         }
         text
+    };
+    output::write(common.output.as_deref(), text.as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+fn inspect_image(config: &config::Inspect, source: &Source, words: &[u32]) -> anyhow::Result<Outcome> {
+    let common = &config.common;
+    let image = Image::open(words).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))?;
+    let text = if common.json {
+        image::as_json(&image, config.parameters)?
+    } else {
+        image::as_text(&image, config.parameters)?
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(Outcome::Done)

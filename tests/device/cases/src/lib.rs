@@ -8,11 +8,13 @@
 
 pub mod engines;
 pub mod grid;
+pub mod images;
 pub mod models;
 
-use engines::{Call, Done, Engine, Stop};
+use engines::{Answer, Call, Done, Engine, Stop};
 use gibbsite_core::infer::junction::Fact;
 use gibbsite_core::math::Real;
+use images::Tagging;
 use models::Model;
 
 /// A scalar whose bits can be written.
@@ -138,18 +140,92 @@ fn case<T: Scalar>(
         Err(Stop::Memory) => report.text(" error: the case's memory is too small"),
     }
     report.text("\n");
-    if let Some((instructions, stack)) = cost {
-        for part in ["cost ", T::NAME, " ", name, " "] {
+    told(report, T::NAME, name, cost, &done);
+    done.is_ok()
+}
+
+/// All memory that the cases with images use.
+#[derive(Debug)]
+pub struct ImageMemory {
+    reals: [f32; 4096],
+    scores: [i32; 1024],
+    back: [u8; 512],
+    answer: [f32; 512],
+    labels: [u8; 64],
+}
+
+impl ImageMemory {
+    /// Zeros.
+    pub const fn new() -> Self {
+        Self { reals: [0.0; 4096], scores: [0; 1024], back: [0; 512], answer: [0.0; 512], labels: [0; 64] }
+    }
+}
+
+impl Default for ImageMemory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// As [`run`], every case with an image.
+pub fn run_images(memory: &mut ImageMemory, report: &mut impl Report) -> u32 {
+    let mut failures = 0;
+    for (scalar, name, words, case) in images::all() {
+        let ImageMemory { reals, scores, back, answer, labels } = memory;
+        reals.fill(0.0);
+        scores.fill(0);
+        back.fill(0);
+        answer.fill(0.0);
+        labels.fill(0);
+        let mut call = Tagging {
+            words,
+            floats: &images::FLOATS,
+            fixed: &images::FIXED,
+            reals,
+            scores,
+            back,
+            answer,
+            labels,
+        };
+        report.start();
+        let done = case(&mut call);
+        let cost = report.stop();
+        for part in ["bits ", scalar, " ", name] {
             report.text(part);
         }
-        decimal(report, instructions);
-        report.text(" ");
-        decimal(report, stack as u64);
-        report.text(" ");
-        decimal(report, done.map_or(0, |d| d.memory as u64));
+        match done {
+            Ok(Done { floats, labels: whole, .. }) => {
+                for &v in answer.iter().take(floats) {
+                    report.text(" ");
+                    hexadecimal(report, u64::from(v.to_bits()), 8);
+                }
+                report.text(" /");
+                for &v in labels.iter().take(whole) {
+                    report.text(" ");
+                    hexadecimal(report, u64::from(v), 2);
+                }
+            }
+            Err(_) => report.text(" error"),
+        }
         report.text("\n");
+        told(report, scalar, name, cost, &done);
+        failures += u32::from(done.is_err());
     }
-    done.is_ok()
+    failures
+}
+
+/// The line of costs, where somebody measures.
+fn told(report: &mut impl Report, scalar: &str, name: &str, cost: Option<(u64, usize)>, done: &Answer) {
+    let Some((instructions, stack)) = cost else { return };
+    for part in ["cost ", scalar, " ", name, " "] {
+        report.text(part);
+    }
+    decimal(report, instructions);
+    report.text(" ");
+    decimal(report, stack as u64);
+    report.text(" ");
+    decimal(report, done.map_or(0, |d| d.memory as u64));
+    report.text("\n");
 }
 
 /// Without `core::fmt`, which would dwarf the rest of the image.

@@ -5,6 +5,7 @@
 #![allow(improper_ctypes_definitions)]
 
 use cases::engines::{self, Answer, Call};
+use cases::images::{self, Tagging};
 use core::panic::PanicInfo;
 
 fn word(answer: Answer) -> u32 {
@@ -24,6 +25,16 @@ macro_rules! entries {
     )* };
 }
 cases::for_each_engine!(entries);
+
+macro_rules! image_entries {
+    ($($scalar:ident $name:ident $image:ident $case:ident $entry:ident;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $entry(call: &mut Tagging<'_>) -> u32 {
+            word(images::$case(call))
+        }
+    )* };
+}
+cases::for_each_image_case!(image_entries);
 
 /// The control: this one panics, and a check that does not find it is no check.
 #[unsafe(no_mangle)]

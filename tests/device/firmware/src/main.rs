@@ -1,117 +1,21 @@
-//! The cases on a Cortex-M4, with what each costs: instructions (QEMU's `-icount`, read from a timer of the
-//! board) and the deepest the stack went.
+//! The cases on a Cortex-M4, with what each costs.
 #![no_std]
 #![no_main]
 
-use cases::{Memory, Report, run};
-use core::panic::PanicInfo;
-use core::ptr::{addr_of_mut, read_volatile, write_volatile};
-use cortex_m_semihosting::{debug, hio};
-
-/// CMSDK timer 0: counts down at 25 MHz. Offsets: CTRL 0, VALUE 4, RELOAD 8.
-const TIMER: *mut u32 = 0x4000_0000 as *mut u32;
-/// With `-icount shift=10` an instruction takes 1024 ns: 25.6 ticks.
-const TICKS_PER_10_INSTRUCTIONS: u64 = 256;
-/// How much of the stack is painted before a case.
-const PAINTED: usize = 32 * 1024;
-const PAINT: u32 = 0xA5A5_5A5A;
-
-struct Device {
-    out: hio::HostStream,
-    line: [u8; 256],
-    used: usize,
-    ticks: u32,
-    stack: usize,
-}
-
-impl Report for Device {
-    fn text(&mut self, part: &str) {
-        for &byte in part.as_bytes() {
-            if self.used == self.line.len() {
-                self.flush();
-            }
-            self.line[self.used] = byte;
-            self.used += 1;
-            if byte == b'\n' {
-                self.flush();
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn start(&mut self) {
-        self.stack = paint();
-        // SAFETY: the address is the board's timer, which nobody else uses.
-        self.ticks = unsafe { read_volatile(TIMER.add(1)) };
-    }
-
-    #[inline(never)]
-    fn stop(&mut self) -> Option<(u64, usize)> {
-        // SAFETY: as in `start`.
-        let now = unsafe { read_volatile(TIMER.add(1)) };
-        let ticks = u64::from(self.ticks.wrapping_sub(now));
-        Some((ticks * 10 / TICKS_PER_10_INSTRUCTIONS, deepest(self.stack)))
-    }
-}
-
-impl Device {
-    fn flush(&mut self) {
-        let _ = self.out.write_all(&self.line[..self.used]);
-        self.used = 0;
-    }
-}
-
-/// Paints the stack below the caller and returns where that begins.
-#[inline(never)]
-fn paint() -> usize {
-    let top = (cortex_m::register::msp::read() as usize - 64) & !3;
-    for i in 1..=PAINTED / 4 {
-        // SAFETY: below the stack pointer (the stack has megabytes) and above all statics; this loop
-        // itself makes no call that would use it.
-        unsafe { write_volatile((top - 4 * i) as *mut u32, PAINT) };
-    }
-    top
-}
-
-/// How far below `top` the paint was touched.
-#[inline(never)]
-fn deepest(top: usize) -> usize {
-    let mut low = top - PAINTED;
-    // SAFETY: as in `paint`.
-    while low < top && unsafe { read_volatile(low as *const u32) } == PAINT {
-        low += 4;
-    }
-    top - low
-}
+use cases::{ImageMemory, Memory, run, run_images};
+use core::ptr::addr_of_mut;
+use gibbsite_device_firmware::{Device, finish};
 
 static mut SINGLE: Memory<f32> = Memory::new(0.0);
 static mut DOUBLE: Memory<f64> = Memory::new(0.0);
+static mut IMAGES: ImageMemory = ImageMemory::new();
 
 #[cortex_m_rt::entry]
 fn main() -> ! {
-    // SAFETY: the timer is ours; CTRL's bit 0 starts it.
-    unsafe {
-        write_volatile(TIMER.add(2), u32::MAX);
-        write_volatile(TIMER.add(1), u32::MAX);
-        write_volatile(TIMER, 1);
-    }
-    let Ok(out) = hio::hstdout() else { finish(false) };
-    let mut device = Device { out, line: [0; 256], used: 0, ticks: 0, stack: 0 };
-    // SAFETY: `main` runs once, no interrupt is enabled, and nothing else names the two.
-    let (single, double) = unsafe { (&mut *addr_of_mut!(SINGLE), &mut *addr_of_mut!(DOUBLE)) };
-    let failures = run(single, &mut device) + run(double, &mut device);
+    let Some(mut device) = Device::new() else { finish(false) };
+    // SAFETY: `main` runs once, no interrupt is enabled, and nothing else names the three.
+    let (single, double, images) =
+        unsafe { (&mut *addr_of_mut!(SINGLE), &mut *addr_of_mut!(DOUBLE), &mut *addr_of_mut!(IMAGES)) };
+    let failures = run(single, &mut device) + run(double, &mut device) + run_images(images, &mut device);
     finish(failures == 0)
-}
-
-fn finish(well: bool) -> ! {
-    debug::exit(if well { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
-    loop {}
-}
-
-#[panic_handler]
-fn panic(_: &PanicInfo) -> ! {
-    if let Ok(mut out) = hio::hstdout() {
-        let _ = out.write_all(b"panicked\n");
-    }
-    finish(false)
 }

@@ -1,5 +1,5 @@
 //! The cases on the desk.
-use cases::{Memory, Report, run};
+use cases::{ImageMemory, Memory, Report, run, run_images};
 
 struct Lines(String);
 
@@ -12,7 +12,8 @@ impl Report for Lines {
 fn main() {
     let mut lines = Lines(String::new());
     let (mut single, mut double) = (Box::new(Memory::new(0.0f32)), Box::new(Memory::new(0.0f64)));
-    let failures = run(&mut *single, &mut lines) + run(&mut *double, &mut lines);
+    let mut failures = run(&mut *single, &mut lines) + run(&mut *double, &mut lines);
+    failures += run_images(&mut ImageMemory::new(), &mut lines);
     print!("{}", lines.0);
     std::process::exit(i32::from(failures != 0));
 }

@@ -1,0 +1,45 @@
+//! What `export` needs.
+
+use super::{Common, Data, Usage};
+use crate::{args, output};
+use gibbsite::export::{ExportParams, Naming, Scalar};
+use std::path::PathBuf;
+
+#[derive(Debug)]
+pub(crate) struct Export {
+    pub(crate) model: PathBuf,
+    pub(crate) form: args::Form,
+    pub(crate) params: ExportParams,
+    pub(crate) check: Option<Data>,
+    pub(crate) out: PathBuf,
+    pub(crate) common: Common,
+}
+
+impl Export {
+    pub(crate) fn check(typed: args::Export) -> anyhow::Result<Self> {
+        let usage = Usage(&["export"]);
+        usage.one_stdin(&[Some(&typed.model), typed.check.as_ref()]);
+        let common = Common::from(typed.common);
+        for file in [common.output.as_deref(), Some(&typed.out)] {
+            output::check(file)?;
+        }
+        let scalar = match typed.scalar {
+            args::ScalarName::F32 => Scalar::F32,
+            args::ScalarName::I16 => Scalar::I16,
+            args::ScalarName::I8 => Scalar::I8,
+        };
+        let naming = match typed.attributes {
+            args::Attributes::Hash => Naming::Hash,
+            args::Attributes::Exact => Naming::Exact,
+            args::Attributes::Numbers => Naming::Numbers,
+        };
+        let longest = typed.max_length as usize;
+        let params = ExportParams { scalar, naming, longest, ..ExportParams::default() };
+        let format = typed.format;
+        let check = typed.check.map(|data| {
+            let data = args::Data { data, format, zero_based: false, target: None };
+            Data::check_any(&usage, data, None)
+        });
+        Ok(Self { model: typed.model, form: typed.to, params, check, out: typed.out, common })
+    }
+}

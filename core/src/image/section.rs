@@ -1,0 +1,97 @@
+//! The section table: which parts an image has, and that they lie inside it side by side.
+
+use crate::error::{ImageError, SectionFault};
+
+/// Words of the header before the section table.
+pub(crate) const HEADER: usize = 8;
+/// Words of an entry of the section table.
+pub(crate) const ENTRY: usize = 3;
+/// Set in the identifier of a section that a reader may skip if it does not know it.
+pub const OPTIONAL: u32 = 1 << 31;
+
+/// What a section is about. IMAGE.md has their contents.
+pub mod id {
+    /// Counts: labels, attributes, scalar, longest sequence, memory.
+    pub const SHAPE: u32 = 1;
+    /// Names of the labels.
+    pub const LABELS: u32 = 2;
+    /// Scores of transitions.
+    pub const TRANSITIONS: u32 = 3;
+    /// Where the weights of each attribute begin.
+    pub const STATE_STARTS: u32 = 4;
+    /// The label of each weight.
+    pub const STATE_LABELS: u32 = 5;
+    /// The weights.
+    pub const STATE_WEIGHTS: u32 = 6;
+    /// Hashes of the attributes' names.
+    pub const ATTRIBUTES: u32 = 7;
+    /// The names themselves.
+    pub const STRINGS: u32 = 8;
+    /// What the units of fixed-point numbers are worth.
+    pub const SCALES: u32 = 9;
+    /// `log(1 + e^-d)` in units.
+    pub const LOG_ADD: u32 = 10;
+    /// The largest number that this version knows.
+    pub(crate) const LAST: u32 = LOG_ADD;
+}
+
+/// Sections by identifier. Nothing is remembered of the table but that it is good: a device's stack is short.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sections<'a>(&'a [u32]);
+
+impl<'a> Sections<'a> {
+    /// Reads the table: identifiers ascend (without [`OPTIONAL`]), sections follow one another without overlap and end
+    /// inside the image, unknown ones may be skipped.
+    pub(crate) fn read(words: &'a [u32], count: usize) -> Result<Self, ImageError> {
+        let sections = Self(words);
+        let (mut last, mut end) = (0, HEADER.saturating_add(count.saturating_mul(ENTRY)));
+        for &[raw, offset, length] in sections.entries() {
+            let section = raw & !OPTIONAL;
+            let fault = |why| Err(ImageError::Section { section, why });
+            if section <= last {
+                return fault(SectionFault::Order);
+            }
+            last = section;
+            let next = (offset as usize).saturating_add(length as usize);
+            if (offset as usize) < end || next > words.len() {
+                return fault(SectionFault::Bounds);
+            }
+            end = next;
+            if section > id::LAST && raw & OPTIONAL == 0 {
+                return fault(SectionFault::Unknown);
+            }
+        }
+        Ok(sections)
+    }
+
+    /// The entries of the table. The header has their number, and `open` has seen that they are there.
+    fn entries(&self) -> impl Iterator<Item = &'a [u32; ENTRY]> + use<'a> {
+        let count = self.0.get(5).map_or(0, |&n| n as usize);
+        self.0.get(HEADER..).unwrap_or(&[]).as_chunks::<ENTRY>().0.iter().take(count)
+    }
+
+    /// All words of the image.
+    pub(crate) fn words(&self) -> &'a [u32] {
+        self.0
+    }
+
+    /// A section's words; nothing if the image does not have it.
+    #[inline(never)]
+    pub(crate) fn get(&self, section: u32) -> Option<&'a [u32]> {
+        let &[_, offset, length] = self.entries().find(|&&[raw, ..]| raw & !OPTIONAL == section)?;
+        let (_, from) = self.0.split_at_checked(offset as usize)?;
+        from.split_at_checked(length as usize).map(|(section, _)| section)
+    }
+
+    /// A section that was checked; empty if the image does not have it.
+    pub(crate) fn known(&self, section: u32) -> &'a [u32] {
+        self.get(section).unwrap_or(&[])
+    }
+
+    /// A section that must be there, with as many words.
+    pub(crate) fn sized(&self, section: u32, length: Option<usize>) -> Result<&'a [u32], ImageError> {
+        let fault = |why| ImageError::Section { section, why };
+        let words = self.get(section).ok_or(fault(SectionFault::Missing))?;
+        if Some(words.len()) == length { Ok(words) } else { Err(fault(SectionFault::Length)) }
+    }
+}

@@ -1,0 +1,125 @@
+//! Any words as a model image, and good images with some words changed under a right checksum: refused, or an image that every engine runs on.
+#![no_main]
+
+use arbitrary::{Result, Unstructured};
+use gibbsite::data::sequences::{Format, ReadParams, read_from};
+use gibbsite::export::{ExportParams, Naming, Scalar, export};
+use gibbsite::model::sequence::Origin;
+use gibbsite::sequence::train::{TrainParams, train};
+use gibbsite_core::image::{Checksum, Image, Weight, marginals_len};
+use gibbsite_core::infer::chain::Chain;
+use gibbsite_core::infer::stream::{Decoder, decoder_len, lagged_back_len};
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+const TEXT: &[u8] = b"x\ta\tb:0.5\ny\tb\tc\nz\ta:2\tc\n\ny\tc:-1\nx\ta\n";
+
+/// Small images of every kind.
+static IMAGES: LazyLock<Vec<Vec<u32>>> = LazyLock::new(|| {
+    let corpus = read_from(TEXT, &ReadParams::new(Format::Crfsuite)).expect("a good text");
+    let how = TrainParams { l2: 0.1, max_iterations: 3, ..TrainParams::default() };
+    let (model, _) = train(&corpus, Origin::Crfsuite, "", &how, None, &mut |_, _| true).expect("a model");
+    let mut all = Vec::new();
+    for scalar in [Scalar::F32, Scalar::I16, Scalar::I8] {
+        for naming in [Naming::Exact, Naming::Numbers] {
+            let forbidden = if naming == Naming::Exact { vec![(0, 1)] } else { vec![] };
+            let params = ExportParams { scalar, naming, longest: 5, forbidden };
+            all.push(export(&model, &params).expect("a small model").words);
+        }
+    }
+    all
+});
+
+fn engines<W: Weight>(image: &Image<'_>, u: &mut Unstructured<'_>, value: W::Value) -> Result<Vec<W::Score>> {
+    let view = image.chain::<W>().expect("its own scalar");
+    let labels = view.labels();
+    let lag = u.int_in_range(0..=3)?;
+    let mut scores = vec![W::Score::default(); decoder_len(labels)];
+    let mut back = vec![0; lagged_back_len(lag, labels)];
+    let mut decoder = Decoder::lagged(view, lag, &mut scores, &mut back).expect("enough memory");
+    let mut rows = Vec::new();
+    for _ in 0..u.int_in_range(0..=4)? {
+        let item = (0..u.int_in_range(0..=3)?).map(|_| {
+            Ok((u.int_in_range(0..=image.attributes() as u32)?, if u.arbitrary()? { value } else { W::ONE }))
+        });
+        let item = item.collect::<Result<Vec<_>>>()?;
+        let mut row = vec![W::Score::default(); labels];
+        if view.score(&item, &mut row).is_ok() {
+            rows.extend_from_slice(&row);
+        }
+        if let Ok(Some(label)) = decoder.push(&item) {
+            assert!(usize::from(label) < labels);
+        }
+    }
+    let mut rest = vec![0; decoder.pending()];
+    assert!(decoder.finish(&mut rest).is_ok());
+    assert!(rest.iter().all(|&l| usize::from(l) < labels));
+    let mut plain = vec![0.0; rows.len()];
+    view.to_f32(&rows, &mut plain);
+    let mut table = vec![0.0; labels * labels];
+    view.transitions(&mut table).expect("enough memory");
+    if let Ok(chain) = view.plain(&plain, &table) {
+        let items = chain.positions();
+        let mut singles = vec![0.0; plain.len()];
+        let mut memory = vec![0.0; Chain::<f32>::forward_backward_len(items, labels)];
+        if chain.forward_backward(&mut singles, None, &mut memory).is_ok() {
+            assert!(singles.iter().all(|p| (0.0..1.001).contains(p)));
+        }
+    }
+    Ok(rows)
+}
+
+fn marginals<W: Weight<Score = i32>>(image: &Image<'_>, mut rows: Vec<i32>) {
+    let view = image.chain::<W>().expect("its own scalar");
+    let _ = view.log_marginals(&mut rows, &mut vec![0; marginals_len(view.labels())]);
+}
+
+fn use_image(words: &[u32], u: &mut Unstructured<'_>) -> Result<()> {
+    let image = match Image::open(words) {
+        Ok(image) => image,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return Ok(());
+        }
+    };
+    assert!(image.attribute(b"a").is_none_or(|a| (a as usize) < image.attributes()));
+    for l in 0..=255 {
+        assert!(image.label(l).is_none_or(|name| name.count() <= 4 * words.len()));
+    }
+    match image.scalar() {
+        Scalar::F32 => drop(engines::<f32>(&image, u, f32::from_bits(u32::from_le_bytes([1, 2, 3, 0x40])))?),
+        Scalar::I16 => marginals::<i16>(&image, engines::<i16>(&image, u, 12_345)?),
+        Scalar::I8 => marginals::<i8>(&image, engines::<i8>(&image, u, i32::MIN)?),
+    }
+    Ok(())
+}
+
+fn check(bytes: &[u8]) -> Result<()> {
+    let u = &mut Unstructured::new(bytes);
+    let mut words = u.choose(&IMAGES)?.clone();
+    for _ in 0..u.int_in_range(0..=4)? {
+        let at = u.int_in_range(0..=words.len() - 1)?;
+        words[at] = match u.int_in_range(0..=3)? {
+            0 => words[at].wrapping_add(1),
+            1 => words[at].wrapping_sub(1),
+            2 => u.int_in_range(0..=70)?,
+            _ => u.arbitrary()?,
+        };
+    }
+    if u.ratio(1, 8)? {
+        words.truncate(u.int_in_range(0..=words.len())?);
+    }
+    if words.len() > 8 {
+        words[4] = 0;
+        let mut sum = Checksum::default();
+        sum.add(&words);
+        words[4] = sum.finish();
+    }
+    use_image(&words, u)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect();
+    let _ = use_image(&words, &mut Unstructured::new(bytes));
+    let _ = check(bytes);
+});

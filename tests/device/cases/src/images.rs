@@ -1,0 +1,238 @@
+//! Exported model images, opened from flash: labels for sequences and streams, marginals, on each kind of weights.
+
+use crate::engines::{Answer, Done, Stop};
+use gibbsite_core::error::ImageError;
+use gibbsite_core::image::{ChainView, Image, Item, Weight, marginals_len};
+use gibbsite_core::infer::chain::Chain;
+use gibbsite_core::infer::stream::{
+    Decoder, Filter, decoder_len, filter_len, lagged_back_len, whole_back_len,
+};
+
+include!(concat!(env!("OUT_DIR"), "/images.rs"));
+
+/// The arguments of a case: an image, a sequence, working memory, and where the answer goes.
+#[derive(Debug)]
+pub struct Tagging<'a> {
+    pub words: &'a [u32],
+    pub floats: &'a [&'a [(u32, f32)]],
+    pub fixed: &'a [&'a [(u32, i32)]],
+    pub reals: &'a mut [f32],
+    pub scores: &'a mut [i32],
+    pub back: &'a mut [u8],
+    pub answer: &'a mut [f32],
+    pub labels: &'a mut [u8],
+}
+
+/// A case.
+pub type Case = fn(&mut Tagging<'_>) -> Answer;
+
+impl From<ImageError> for Stop {
+    fn from(_: ImageError) -> Self {
+        Self::Memory
+    }
+}
+
+/// Calls `$with!` with every case: its scalar, its name, its image, its function and its C entry point.
+#[macro_export]
+macro_rules! for_each_image_case {
+    ($with:ident) => {
+        $with! {
+            f32 image_open LARGE open entry_image_open_f32;
+            f32 image_viterbi F32 viterbi_f32 entry_image_viterbi_f32;
+            i16 image_viterbi I16 viterbi_i16 entry_image_viterbi_i16;
+            i8 image_viterbi I8 viterbi_i8 entry_image_viterbi_i8;
+            f32 image_lag4 F32 lag4_f32 entry_image_lag4_f32;
+            i16 image_lag4 I16 lag4_i16 entry_image_lag4_i16;
+            f32 image_marginals F32 marginals_f32 entry_image_marginals_f32;
+            i16 image_marginals I16 marginals_i16 entry_image_marginals_i16;
+            f32 image_filter F32 filter entry_image_filter_f32;
+            f32 pairs_64 F32 pairs_64_f32 entry_pairs_64_f32;
+            f32 pairs_192 F32 pairs_192_f32 entry_pairs_192_f32;
+            i16 pairs_64 F32 pairs_64_i16 entry_pairs_64_i16;
+            i16 pairs_192 F32 pairs_192_i16 entry_pairs_192_i16;
+        }
+    };
+}
+
+macro_rules! list {
+    ($($scalar:ident $name:ident $image:ident $case:ident $entry:ident;)*) => {
+        /// Every case: the scalar's name, its own, its image.
+        pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static [u32], Case)> {
+            [$((stringify!($scalar), stringify!($name), &$image as &'static [u32], $case as Case)),*].into_iter()
+        }
+    };
+}
+for_each_image_case!(list);
+
+fn part<X>(all: &mut [X], len: usize) -> Result<&mut [X], Stop> {
+    all.get_mut(..len).ok_or(Stop::Memory)
+}
+
+/// Opens an image of 64 KiB.
+pub fn open(call: &mut Tagging<'_>) -> Answer {
+    let image = Image::open(call.words)?;
+    let label = call.labels.first_mut().ok_or(Stop::Memory)?;
+    *label = image.labels() as u8;
+    Ok(Done { floats: 0, labels: 1, memory: 0 })
+}
+
+fn viterbi<W: Weight>(
+    words: &[u32],
+    items: &[&[Item<W>]],
+    scores: &mut [W::Score],
+    back: &mut [u8],
+    answer: &mut [f32],
+    labels: &mut [u8],
+) -> Answer {
+    let image = Image::open(words)?;
+    let view: ChainView<'_, W> = image.chain()?;
+    let scores = part(scores, decoder_len(view.labels()))?;
+    let back = part(back, whole_back_len(view.longest(), view.labels()))?;
+    let score = view.label(items.iter().copied(), labels, scores, back)?;
+    *answer.first_mut().ok_or(Stop::Memory)? = score;
+    Ok(Done { floats: 1, labels: items.len(), memory: 4 * scores.len() + back.len() })
+}
+
+/// The best labelling of a sequence.
+pub fn viterbi_f32(call: &mut Tagging<'_>) -> Answer {
+    viterbi::<f32>(call.words, call.floats, call.reals, call.back, call.answer, call.labels)
+}
+
+/// The same in fixed point.
+pub fn viterbi_i16(call: &mut Tagging<'_>) -> Answer {
+    viterbi::<i16>(call.words, call.fixed, call.scores, call.back, call.answer, call.labels)
+}
+
+/// The same in fixed point, weights in 8 bits.
+pub fn viterbi_i8(call: &mut Tagging<'_>) -> Answer {
+    viterbi::<i8>(call.words, call.fixed, call.scores, call.back, call.answer, call.labels)
+}
+
+fn lag4<W: Weight>(
+    words: &[u32],
+    items: &[&[Item<W>]],
+    scores: &mut [W::Score],
+    back: &mut [u8],
+    labels: &mut [u8],
+) -> Answer {
+    let image = Image::open(words)?;
+    let view: ChainView<'_, W> = image.chain()?;
+    let scores = part(scores, decoder_len(view.labels()))?;
+    let back = part(back, lagged_back_len(4, view.labels()))?;
+    let memory = 4 * scores.len() + back.len();
+    let mut decoder = Decoder::lagged(view, 4, scores, back)?;
+    let mut places = labels.iter_mut();
+    for item in items {
+        if let Some(label) = decoder.push(item)? {
+            *places.next().ok_or(Stop::Memory)? = label;
+        }
+    }
+    decoder.finish(places.into_slice())?;
+    Ok(Done { floats: 0, labels: items.len(), memory })
+}
+
+/// The sequence as a stream, each label four items later.
+pub fn lag4_f32(call: &mut Tagging<'_>) -> Answer {
+    lag4::<f32>(call.words, call.floats, call.reals, call.back, call.labels)
+}
+
+/// The same in fixed point.
+pub fn lag4_i16(call: &mut Tagging<'_>) -> Answer {
+    lag4::<i16>(call.words, call.fixed, call.scores, call.back, call.labels)
+}
+
+/// Marginals, by the engine for chains in memory.
+pub fn marginals_f32(call: &mut Tagging<'_>) -> Answer {
+    let image = Image::open(call.words)?;
+    let view: ChainView<'_, f32> = image.chain()?;
+    let (labels, items) = (view.labels(), call.floats.len());
+    let (table, rest) = call.reals.split_at_mut_checked(labels * labels).ok_or(Stop::Memory)?;
+    let (rows, rest) = rest.split_at_mut_checked(labels * items).ok_or(Stop::Memory)?;
+    let memory = part(rest, Chain::<f32>::forward_backward_len(items, labels))?;
+    view.transitions(table)?;
+    rows.fill(0.0);
+    let mut left = &mut *rows;
+    for item in call.floats {
+        let (row, after) = core::mem::take(&mut left).split_at_mut_checked(labels).ok_or(Stop::Memory)?;
+        view.score(item, row)?;
+        left = after;
+    }
+    view.plain(rows, table)?.forward_backward(call.answer, None, memory)?;
+    let memory = 4 * (table.len() + rows.len() + memory.len());
+    Ok(Done { floats: labels * items, labels: 0, memory })
+}
+
+/// Marginals in fixed point, as logarithms.
+pub fn marginals_i16(call: &mut Tagging<'_>) -> Answer {
+    let image = Image::open(call.words)?;
+    let view: ChainView<'_, i16> = image.chain()?;
+    let (labels, items) = (view.labels(), call.fixed.len());
+    let (rows, rest) = call.scores.split_at_mut_checked(labels * items).ok_or(Stop::Memory)?;
+    let memory = part(rest, marginals_len(labels))?;
+    rows.fill(0);
+    let mut left = &mut *rows;
+    for item in call.fixed {
+        let (row, after) = core::mem::take(&mut left).split_at_mut_checked(labels).ok_or(Stop::Memory)?;
+        view.score(item, row)?;
+        left = after;
+    }
+    view.log_marginals(rows, memory)?;
+    view.to_f32(rows, call.answer);
+    Ok(Done { floats: labels * items, labels: 0, memory: 4 * (rows.len() + memory.len()) })
+}
+
+/// Filtered marginals of each item; the last ones are the answer.
+pub fn filter(call: &mut Tagging<'_>) -> Answer {
+    let image = Image::open(call.words)?;
+    let view: ChainView<'_, f32> = image.chain()?;
+    let labels = view.labels();
+    let (row, rest) = call.reals.split_at_mut_checked(labels).ok_or(Stop::Memory)?;
+    let memory = part(rest, filter_len(labels))?;
+    let used = 4 * (labels + memory.len());
+    let mut filter = Filter::new(labels, |i, j| view.transition(i, j), memory)?;
+    for item in call.floats {
+        row.fill(0.0);
+        view.score(item, row)?;
+        let p = filter.push(row)?;
+        call.answer.iter_mut().zip(p).for_each(|(a, &p)| *a = p);
+    }
+    Ok(Done { floats: labels, labels: 0, memory: used })
+}
+
+/// The inner loop alone, over so many labels: two lengths show what one pair costs.
+#[inline(never)]
+fn pairs<W: Weight>(before: &[W::Score], row: &[u32]) -> (W::Score, u8) {
+    W::best(before, row)
+}
+
+fn pairs_f32(call: &mut Tagging<'_>, labels: usize) -> Answer {
+    let best = pairs::<f32>(part(call.reals, labels)?, call.words.get(..labels).ok_or(Stop::Memory)?);
+    *call.labels.first_mut().ok_or(Stop::Memory)? = best.1;
+    Ok(Done { floats: 0, labels: 1, memory: 0 })
+}
+
+fn pairs_i16(call: &mut Tagging<'_>, labels: usize) -> Answer {
+    let best = pairs::<i16>(part(call.scores, labels)?, call.words.get(..labels / 2).ok_or(Stop::Memory)?);
+    *call.labels.first_mut().ok_or(Stop::Memory)? = best.1;
+    Ok(Done { floats: 0, labels: 1, memory: 0 })
+}
+
+/// 64 labels.
+pub fn pairs_64_f32(call: &mut Tagging<'_>) -> Answer {
+    pairs_f32(call, 64)
+}
+
+/// 192 labels.
+pub fn pairs_192_f32(call: &mut Tagging<'_>) -> Answer {
+    pairs_f32(call, 192)
+}
+
+/// 64 labels in fixed point.
+pub fn pairs_64_i16(call: &mut Tagging<'_>) -> Answer {
+    pairs_i16(call, 64)
+}
+
+/// 192 labels in fixed point.
+pub fn pairs_192_i16(call: &mut Tagging<'_>) -> Answer {
+    pairs_i16(call, 192)
+}

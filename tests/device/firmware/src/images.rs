@@ -1,0 +1,17 @@
+//! The cases with images alone: what a device without floating point would have.
+#![no_std]
+#![no_main]
+
+use cases::{ImageMemory, run_images};
+use core::ptr::addr_of_mut;
+use gibbsite_device_firmware::{Device, finish};
+
+static mut IMAGES: ImageMemory = ImageMemory::new();
+
+#[cortex_m_rt::entry]
+fn main() -> ! {
+    let Some(mut device) = Device::new() else { finish(false) };
+    // SAFETY: `main` runs once, no interrupt is enabled, and nothing else names it.
+    let failures = run_images(unsafe { &mut *addr_of_mut!(IMAGES) }, &mut device);
+    finish(failures == 0)
+}

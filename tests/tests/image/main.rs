@@ -1,0 +1,4 @@
+//! Model images: what is written is opened, damage is found, labels and probabilities are the model's.
+
+mod decode;
+mod open;
