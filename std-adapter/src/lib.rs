@@ -6,8 +6,10 @@
 pub mod data;
 pub mod features;
 pub mod field;
+pub mod gaussian;
 pub mod import;
 pub mod infer;
+pub mod linalg;
 pub mod memory;
 pub mod model;
 pub mod objective;

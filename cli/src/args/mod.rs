@@ -2,6 +2,7 @@
 
 mod analyze;
 mod data;
+mod gaussian;
 mod import;
 mod infer;
 mod predict;
@@ -10,6 +11,7 @@ mod train;
 
 pub(crate) use analyze::{Analyze, Parallelism, Simulate};
 pub(crate) use data::{Data, Format, Storage};
+pub(crate) use gaussian::{CvLoss, Gaussian, GaussianFit, GaussianPredict, GaussianSolver};
 pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect, Method, Task};
 pub(crate) use predict::{Eval, Predict, Scheme};
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Train(Train),
     Import(Import),
     Regress(Regress),
+    #[command(subcommand)]
+    Gaussian(Gaussian),
     Predict(Predict),
     Eval(Eval),
     #[command(subcommand)]

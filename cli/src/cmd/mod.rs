@@ -2,6 +2,7 @@
 
 pub(crate) mod analyze;
 pub(crate) mod eval;
+pub(crate) mod gaussian;
 pub(crate) mod import;
 pub(crate) mod infer;
 pub(crate) mod inspect;
@@ -12,7 +13,7 @@ pub(crate) mod train;
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
-use gibbsite::model::{Container, FieldModel, Kind, RegressionModel, SequenceModel};
+use gibbsite::model::{Container, FieldModel, Kind, ModelError, RegressionModel, SequenceModel};
 use std::path::Path;
 
 /// What messages call an input.
@@ -53,6 +54,9 @@ fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
         match file.kind {
             Kind::SEQUENCES => SequenceModel::from_container(&file).map(AnyModel::Sequences),
             Kind::FIELD => FieldModel::from_container(&file).map(|m| AnyModel::Field(Box::new(m))),
+            Kind::GAUSSIAN => Err(ModelError::Content(
+                "it holds a Gaussian CRF: use `gibbsite gaussian predict`, which also scores it".into(),
+            )),
             _ => RegressionModel::from_container(&file).map(AnyModel::Regression),
         }
     };

@@ -1,12 +1,14 @@
 //! Arguments, checked: what a command needs, in the library's terms.
 
 mod data;
+mod gaussian;
 mod import;
 mod infer;
 mod regress;
 mod train;
 
 pub(crate) use data::Data;
+pub(crate) use gaussian::{Choice, GaussianFit, GaussianPredict};
 pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect};
 pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress, SequenceOptions};

@@ -11,10 +11,12 @@
 //! | `rows` | weights of attributes, arranged for that |
 //! | `sequences` | the likelihood of sequences, fast |
 //! | `disjoint` | each component a problem of its own, parameters averaged |
+//! | `gaussian` | the likelihood of real outputs with sparse Λ and Θ |
 
 pub mod components;
 pub mod composite;
 pub mod disjoint;
+pub mod gaussian;
 mod pattern;
 mod piece;
 pub mod piecewise;
