@@ -13,7 +13,7 @@ pub(crate) mod train;
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
-use gibbsite::model::{Container, FieldModel, Kind, ModelError, RegressionModel, SequenceModel};
+use gibbsite::model::{Container, FieldModel, Kind, RegressionModel, SequenceModel};
 use std::path::Path;
 
 /// What messages call an input.
@@ -49,14 +49,15 @@ pub(crate) enum AnyModel {
 /// Opens a model that `--model` wrote; errors begin with the file's name.
 fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
     let source = Source::open(path)?;
+    if Container::open(&source.bytes).is_ok_and(|file| file.kind == Kind::GAUSSIAN) {
+        let name = &source.name;
+        anyhow::bail!("{name}: a Gaussian CRF: use `gibbsite gaussian predict`, which also scores it");
+    }
     let open = || {
         let file = Container::open(&source.bytes)?;
         match file.kind {
             Kind::SEQUENCES => SequenceModel::from_container(&file).map(AnyModel::Sequences),
             Kind::FIELD => FieldModel::from_container(&file).map(|m| AnyModel::Field(Box::new(m))),
-            Kind::GAUSSIAN => Err(ModelError::Content(
-                "it holds a Gaussian CRF: use `gibbsite gaussian predict`, which also scores it".into(),
-            )),
             _ => RegressionModel::from_container(&file).map(AnyModel::Regression),
         }
     };

@@ -6,6 +6,7 @@
 mod analyze;
 mod bad_input;
 mod examples;
+mod gaussian;
 mod help;
 mod infer;
 mod input;

@@ -176,7 +176,9 @@ fn as_text(config: &Config, forecast: &Forecast) -> String {
             let draws = samples(config, forecast, row, count);
             for k in 0..count {
                 let _ = write!(text, "{},{}", row + 1, k + 1);
-                draws.col(k).iter().for_each(|v| drop(write!(text, ",{v}")));
+                for v in draws.col(k) {
+                    let _ = write!(text, ",{v}");
+                }
                 text.push('\n');
             }
         }

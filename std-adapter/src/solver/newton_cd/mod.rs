@@ -347,6 +347,16 @@ fn step_both(
     (state, steps)
 }
 
+/// Makes Λ exactly symmetric: an entry that is 0 in one triangle and only nearly so in the other would count as one that may move by itself.
+fn mirror(lambda: &mut Dense) {
+    for j in 0..lambda.cols() {
+        for i in 0..j {
+            let value = lambda.get(i, j);
+            lambda.set(j, i, value);
+        }
+    }
+}
+
 /// `a + share·d`, but 0 where that has another sign than `a`; `square` ones keep their diagonal.
 fn moved(a: &Dense, d: &Dense, share: f64, square: bool, diagonal: bool) -> Dense {
     let mut out = a.clone();
@@ -356,6 +366,9 @@ fn moved(a: &Dense, d: &Dense, share: f64, square: bool, diagonal: bool) -> Dens
             let free = square && i == j && !diagonal;
             *out = if *d != 0.0 && !free && new * *out <= 0.0 { 0.0 } else { new };
         }
+    }
+    if square {
+        mirror(&mut out);
     }
     out
 }
@@ -384,7 +397,8 @@ fn search(
     let predicted = slope + full - start;
     let mut share = 1.0;
     while share > 1e-10 {
-        let lambda = added(&state.lambda, dl, share);
+        let mut lambda = added(&state.lambda, dl, share);
+        mirror(&mut lambda);
         let next = match inputs {
             None => problem.state_with(lambda, state.theta.clone(), state.r.clone()),
             Some((dt, z)) => {

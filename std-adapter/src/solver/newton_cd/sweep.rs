@@ -254,13 +254,15 @@ impl Kernel for LambdaSweep<'_> {
                 continue;
             }
             largest = largest.max(curvature * step.abs());
-            delta.add(i, j, step);
+            // An entry that became 0 must be exactly that when it is put together again.
+            let total = if new == 0.0 { -lambda.get(i, j) } else { delta.get(i, j) + step };
+            delta.set(i, j, total);
+            delta.set(j, i, total);
             let values = u.values_mut();
             for (k, &s) in sigma.col(j).iter().enumerate() {
                 values[i + k * p] += step * s;
             }
             if i != j {
-                delta.add(j, i, step);
                 for (k, &s) in sigma.col(i).iter().enumerate() {
                     values[j + k * p] += step * s;
                 }
