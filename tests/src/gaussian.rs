@@ -1,5 +1,8 @@
 //! Gaussian CRFs by the textbook: dense matrices as lists of rows, Gauss-Jordan elimination, plain proximal gradient steps. Shares no code with what it checks.
 
+// Sums over rows and columns are written with indices, as in the textbook.
+#![allow(clippy::needless_range_loop)]
+
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -50,7 +50,8 @@ pub fn minimize(
             }
         };
         let objective = next.as_ref().map_or(f64::INFINITY, total);
-        let Some(next) = next.filter(|_| objective <= last + 1e-14 * last.abs()) else {
+        let Some(next) = next.filter(|_| objective <= last + 1e-14 * (last.abs() + problem.outputs() as f64))
+        else {
             step = step.max(1e-12);
             (ahead, weight) = (state.clone(), 1.0);
             continue;
@@ -88,5 +89,5 @@ fn bound(ahead: &State, gl: &Dense, gt: &Dense, lambda: &Dense, theta: &Dense, s
         entries.map(|((n, o), g)| (n - o) * (g + (n - o) / (2.0 * step))).sum::<f64>()
     };
     let rise = part(lambda, &ahead.lambda, gl) + part(theta, &ahead.theta, gt);
-    ahead.value + rise + 1e-13 * ahead.value.abs()
+    ahead.value + rise + 1e-14 * (ahead.value.abs() + lambda.cols() as f64)
 }

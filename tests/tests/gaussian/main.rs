@@ -1,5 +1,8 @@
 //! Sparse Gaussian CRFs against the textbook: slopes, optima, paths, forecasts, files.
 
+// Sums over rows and columns are written with indices, as in the textbook.
+#![allow(clippy::needless_range_loop)]
+
 mod fits;
 mod forecasts;
 mod models;

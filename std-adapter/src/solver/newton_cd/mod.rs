@@ -113,8 +113,14 @@ impl std::error::Error for NewtonError {}
 /// The share of the predicted decrease that a step has to bring (Algorithm 1's σ), and how much a step is shortened (its β).
 const DECREASE: f64 = 1e-3;
 const SHRINK: f64 = 0.5;
-/// Iterations in a row without a lower violation or a lower objective after which rounding is blamed.
-const PATIENCE: u32 = 8;
+/// Iterations in a row without a lower violation or a lower objective after which rounding is blamed; plain alternation may be slow, which is no rounding.
+const PATIENCE: u32 = 30;
+const PATIENCE_ALTERNATING: u32 = 500;
+
+/// Differences of the objective below this are rounding: it is a sum of terms of about this size, one or more for each output.
+fn rounding(problem: &Gaussian, objective: f64) -> f64 {
+    1e-14 * (objective.abs() + problem.outputs() as f64)
+}
 
 /// Keeps a run's trace and decides when it ends; shared with the other solvers of this objective.
 pub(super) struct Record<'a> {
@@ -156,7 +162,7 @@ impl<'a> Record<'a> {
             nonzeros_theta: nonzeros(&state.theta),
         };
         self.trace.push(point);
-        let lower = objective < self.best.0 - 1e-13 * self.best.0.abs();
+        let lower = objective < self.best.0 - 1e-13 * (self.best.0.abs() + state.lambda.cols() as f64);
         let closer = violation < 0.9 * self.best.1;
         self.stale = if lower || closer { 0 } else { self.stale + 1 };
         self.best = (self.best.0.min(objective), self.best.1.min(violation));
@@ -218,26 +224,35 @@ pub fn minimize(
     let mut record = Record::new(watch);
     let mut iterations = 0;
     let mut conjugate = 10;
+    let patience = if params.schedule == Schedule::Alternating { PATIENCE_ALTERNATING } else { PATIENCE };
     loop {
         let slopes = problem.slopes(&state);
         let violation = problem.violation(&state, &slopes, penalties);
         let objective = state.value + penalties.value(&state.lambda, &state.theta);
         let at = (&state, violation);
-        if let Some(stop) = record.verdict(at, objective, params, iterations, PATIENCE) {
+        if let Some(stop) = record.verdict(at, objective, params, iterations, patience) {
             return Ok(record.finish(state, stop, iterations));
         }
         let active = Active::new(&state, &slopes, penalties);
         let enough = 0.1 * violation;
         state = match params.schedule {
             Schedule::Joint => joint(problem, state, &slopes, penalties, &active, enough, iterations),
-            Schedule::Alternating | Schedule::Auto => {
-                let state = step_lambda(problem, state, &slopes, penalties, &active, enough);
-                step_theta(problem, state, penalties, &active, enough)
+            Schedule::Alternating => {
+                let state = step_lambda(problem, state, &slopes, penalties, &active, enough, 10);
+                step_theta(problem, state, penalties, &active, enough, (3, 3))
+            }
+            // Sweeps only find the non-zeros here, conjugate gradients do the rest.
+            Schedule::Auto => {
+                let state = step_lambda(problem, state, &slopes, penalties, &active, enough, 3);
+                step_theta(problem, state, penalties, &active, enough, (1, 2))
             }
         };
         if params.schedule == Schedule::Auto {
-            let limit =
-                SubspaceParams { iterations: conjugate, reduction: (0.1 * violation).clamp(1e-6, 0.1) };
+            // As exact as Newton's method wants it near the optimum, but not more than the tolerance needs.
+            let scale = penalties.lambda.max(penalties.theta);
+            let wanted = if scale > 0.0 { (0.5 * violation / scale).min(0.1) } else { 1e-3 };
+            let reduction = wanted.max(0.2 * params.tolerance / violation).clamp(1e-8, 0.3);
+            let limit = SubspaceParams { iterations: conjugate, reduction };
             let (next, steps) = step_both(problem, state, penalties, &limit);
             state = next;
             if steps == conjugate {
@@ -290,10 +305,11 @@ fn step_lambda(
     penalties: &Penalties,
     active: &Active,
     enough: f64,
+    sweeps: usize,
 ) -> State {
     let model = Model { problem, state: &state, penalties, active };
     let mut step = Direction::zero(problem, active);
-    model.sweep_lambda(slopes, &mut step, enough, 10);
+    model.sweep_lambda(slopes, &mut step, enough, sweeps);
     let slope = slopes.lambda.dot(&step.lambda);
     search(problem, state, penalties, &step.lambda, None, slope)
 }
@@ -305,12 +321,13 @@ fn step_theta(
     penalties: &Penalties,
     active: &Active,
     enough: f64,
+    (passes, inner): (usize, usize),
 ) -> State {
     let model = Model { problem, state: &state, penalties, active };
     let mut step = Direction::zero(problem, active);
     let mut e = problem.y.clone();
     e.values_mut().iter_mut().zip(state.k.values()).for_each(|(e, k)| *e += k);
-    if model.sweep_theta(&e, &mut step, enough, 3, 3) == 0.0 {
+    if model.sweep_theta(&e, &mut step, enough, passes, inner) == 0.0 {
         return state;
     }
     let (mut theta, mut r) = (state.theta.clone(), state.r.clone());
@@ -338,7 +355,7 @@ fn step_both(
         let next = problem.state(lambda, theta);
         if let Some(next) = next.filter(|next| {
             let after = next.value + penalties.value(&next.lambda, &next.theta);
-            after <= before + DECREASE * share * slope + 1e-14 * before.abs()
+            after <= before + DECREASE * share * slope + rounding(problem, before)
         }) {
             return (next, steps);
         }
@@ -407,7 +424,7 @@ fn search(
         };
         if let Some(next) = next {
             let after = next.value + penalties.value(&next.lambda, &next.theta);
-            if after <= before + DECREASE * share * predicted + 1e-14 * before.abs() {
+            if after <= before + DECREASE * share * predicted + rounding(problem, before) {
                 return next;
             }
         }

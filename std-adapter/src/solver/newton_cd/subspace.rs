@@ -1,7 +1,8 @@
 //! Conjugate gradients for the Newton step on the entries that are not 0, their signs held.
 //!
 //! Solves `H_SS d = -(g + λ sign)_S`, where `H` is the Hessian of SGCRF App. A eq. 7 in the form that needs neither `S_xx` nor a Kronecker product: with
-//! `T = XΔ_Θ - KΔ_Λ` and `G = TΣ` it is `Δ_Λ ↦ ΣΔ_ΛΣ - (KᵀG + GᵀK)/m`, `Δ_Θ ↦ 2XᵀG/m`. Preconditioned by its diagonal.
+//! `T = XΔ_Θ - KΔ_Λ` and `G = TΣ` it is `Δ_Λ ↦ ΣΔ_ΛΣ - (KᵀG + GᵀK)/m`, `Δ_Θ ↦ 2XᵀG/m`. Preconditioned by what would be
+//! its inverse if all entries were there, inputs were uncorrelated and moved nothing: `(ΛΔ_ΛΛ, ½mD⁻¹Δ_ΘΛ)` at the support, `D = diag ‖x_i‖²`.
 
 use crate::linalg::{Dense, product};
 use crate::objective::gaussian::{Gaussian, Penalties, State};
@@ -72,12 +73,10 @@ pub(super) fn newton_step(
     let theta = Support::of(&state.theta, |_, _, v| v != 0.0);
     let system = System { problem, state, lambda, theta };
     let right = system.right_side(penalties);
-    let inverse = system.diagonal();
     let start = right.dot(&right).sqrt();
     let mut found = Vector { lambda: vec![0.0; system.lambda.len()], theta: vec![0.0; system.theta.len()] };
     let mut residual = right.clone();
-    let mut scaled = residual.clone();
-    scaled.zip(&inverse, |r, d| *r *= d);
+    let mut scaled = system.precondition(&residual);
     let mut along = scaled.clone();
     let mut size = residual.dot(&scaled);
     let mut steps = 0;
@@ -95,8 +94,7 @@ pub(super) fn newton_step(
         if residual.dot(&residual).sqrt() <= params.reduction * start {
             break;
         }
-        scaled = residual.clone();
-        scaled.zip(&inverse, |r, d| *r *= d);
+        scaled = system.precondition(&residual);
         let next = residual.dot(&scaled);
         let turn = next / size;
         size = next;
@@ -171,23 +169,44 @@ impl System<'_> {
         Vector { lambda, theta }
     }
 
-    /// One over the diagonal of the Hessian.
-    fn diagonal(&self) -> Vector {
+    /// `(Λ R_Λ Λ, ½m D⁻¹ R_Θ Λ)` at the support: a part of a positive definite matrix, and so one itself.
+    fn precondition(&self, v: &Vector) -> Vector {
         let Self { problem, state, .. } = self;
-        let sigma = &state.sigma;
-        let psi: Vec<f64> = (0..problem.outputs())
-            .map(|i| state.k.col(i).iter().map(|v| v * v).sum::<f64>() / problem.samples)
-            .collect();
-        let lambda = self.by_columns(&self.lambda, |j, rows, out| {
-            for (&i, out) in rows.iter().zip(out) {
-                let i = i as usize;
-                let (sii, sjj) = (sigma.get(i, i), sigma.get(j, j));
-                *out = 1.0 / (sii * sjj + sii * psi[j] + sjj * psi[i]);
+        let p = problem.outputs();
+        // B = ΛR_Λ a column at a time; then BΛ over what is not 0 in each column of Λ.
+        let mut b = Dense::zeros(p, p);
+        let items: Vec<_> = b.values_mut().chunks_mut(p).enumerate().collect();
+        problem.par.map(items, |(j, out)| {
+            for k in self.lambda.range(j) {
+                let (row, weight) = (self.lambda.rows[k] as usize, v.lambda[k]);
+                for l in self.lambda.range(row) {
+                    let i = self.lambda.rows[l] as usize;
+                    out[i] += weight * state.lambda.get(i, row);
+                }
             }
         });
+        let lambda = self.by_columns(&self.lambda, |j, rows, out| {
+            let mut column = vec![0.0; p];
+            for k in self.lambda.range(j) {
+                let row = self.lambda.rows[k] as usize;
+                let weight = state.lambda.get(row, j);
+                column.iter_mut().zip(b.col(row)).for_each(|(c, b)| *c += weight * b);
+            }
+            rows.iter().zip(out).for_each(|(&i, out)| *out = column[i as usize]);
+        });
+        let half = 0.5 * problem.samples;
         let theta = self.by_columns(&self.theta, |j, rows, out| {
+            let mut column = vec![0.0; problem.inputs()];
+            for k in self.lambda.range(j) {
+                let row = self.lambda.rows[k] as usize;
+                let weight = state.lambda.get(row, j);
+                let own = self.theta.range(row);
+                for (&i, value) in self.theta.rows[own.clone()].iter().zip(&v.theta[own]) {
+                    column[i as usize] += weight * value;
+                }
+            }
             for (&i, out) in rows.iter().zip(out) {
-                *out = problem.samples / (2.0 * sigma.get(j, j) * problem.x_norm2[i as usize]);
+                *out = half * column[i as usize] / problem.x_norm2[i as usize];
             }
         });
         Vector { lambda, theta }
@@ -241,7 +260,7 @@ impl System<'_> {
     }
 }
 
-/// `out_k = scale · matrix_{rows_k}ᵀ vector`.
+/// `out_k = scale · matrix_{rows_k}ᵀ vector`, four at a time: their sums do not wait for each other.
 struct Dots<'a> {
     matrix: &'a Dense,
     rows: &'a [u32],
@@ -255,13 +274,33 @@ impl Kernel for Dots<'_> {
 
     #[inline(always)]
     fn run(self) {
-        for (&i, out) in self.rows.iter().zip(self.out) {
-            *out = self.scale * Column::Dense(self.matrix.col(i as usize)).dot(self.vector);
+        let Self { matrix, rows, vector, scale, out } = self;
+        let (fours, rest) = rows.as_chunks::<4>();
+        let (out_fours, out_rest) = out.as_chunks_mut::<4>();
+        for (four, out) in fours.iter().zip(out_fours) {
+            let [a, b, c, d] = four.map(|i| matrix.col(i as usize).as_chunks::<4>());
+            let (v, tail) = vector.as_chunks::<4>();
+            let mut sums = [[0.0; 4]; 4];
+            for ((((v, a), b), c), d) in v.iter().zip(a.0).zip(b.0).zip(c.0).zip(d.0) {
+                for k in 0..4 {
+                    sums[0][k] += a[k] * v[k];
+                    sums[1][k] += b[k] * v[k];
+                    sums[2][k] += c[k] * v[k];
+                    sums[3][k] += d[k] * v[k];
+                }
+            }
+            for ((out, sum), rest) in out.iter_mut().zip(sums).zip([a.1, b.1, c.1, d.1]) {
+                let last: f64 = rest.iter().zip(tail).map(|(a, v)| a * v).sum();
+                *out = scale * ((sum[0] + sum[1]) + (sum[2] + sum[3]) + last);
+            }
+        }
+        for (&i, out) in rest.iter().zip(out_rest) {
+            *out = scale * Column::Dense(matrix.col(i as usize)).dot(vector);
         }
     }
 }
 
-/// `out += sign · Σ_k weights_k matrix_{rows_k}`.
+/// `out += sign · Σ_k weights_k matrix_{rows_k}`, four at a time: `out` is read and written once for them.
 struct Sums<'a> {
     matrix: &'a Dense,
     rows: &'a [u32],
@@ -275,8 +314,18 @@ impl Kernel for Sums<'_> {
 
     #[inline(always)]
     fn run(self) {
-        for (&i, &w) in self.rows.iter().zip(self.weights) {
-            Column::Dense(self.matrix.col(i as usize)).add_to(self.sign * w, self.out);
+        let Self { matrix, rows, weights, sign, out } = self;
+        let (fours, rest) = rows.as_chunks::<4>();
+        let (weight_fours, weight_rest) = weights.as_chunks::<4>();
+        for (four, w) in fours.iter().zip(weight_fours) {
+            let [a, b, c, d] = four.map(|i| matrix.col(i as usize));
+            let w = w.map(|w| sign * w);
+            for ((((out, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *out += (w[0] * a + w[1] * b) + (w[2] * c + w[3] * d);
+            }
+        }
+        for (&i, &w) in rest.iter().zip(weight_rest) {
+            Column::Dense(matrix.col(i as usize)).add_to(sign * w, out);
         }
     }
 }
