@@ -26,6 +26,12 @@ fn main() -> ExitCode {
         args::Command::Train(typed) => config::Train::check(typed).and_then(|c| cmd::train::run(&c)),
         args::Command::Import(typed) => config::Import::check(typed).and_then(|c| cmd::import::run(&c)),
         args::Command::Regress(typed) => config::Regress::check(typed).and_then(|c| cmd::regress::run(&c)),
+        args::Command::Gaussian(args::Gaussian::Fit(typed)) => {
+            config::GaussianFit::check(*typed).and_then(|c| cmd::gaussian::fit(&c))
+        }
+        args::Command::Gaussian(args::Gaussian::Predict(typed)) => {
+            config::GaussianPredict::check(typed).and_then(|c| cmd::gaussian::predict(&c))
+        }
         args::Command::Predict(typed) => config::Predict::check(typed).and_then(|c| cmd::predict::run(&c)),
         args::Command::Eval(typed) => config::Eval::check(typed).and_then(|c| cmd::eval::run(&c)),
         args::Command::Analyze(args::Analyze::Parallelism(typed)) => {

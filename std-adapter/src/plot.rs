@@ -205,6 +205,62 @@ impl Figure {
     }
 }
 
+/// Which entries of a matrix are not 0, and their signs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    /// Above it.
+    pub title: String,
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub cols: usize,
+    /// Row, column and value of each entry that is not 0.
+    pub entries: Vec<(usize, usize, f64)>,
+}
+
+/// Matrices side by side, a mark for each entry that is not 0: blue above 0, red below.
+///
+/// ```
+/// use gibbsite::plot::{Pattern, patterns};
+/// let one = Pattern { title: "Λ".into(), rows: 2, cols: 2, entries: vec![(0, 0, 1.0), (1, 0, -1.0)] };
+/// assert!(patterns(&[one])?.contains("Λ"));
+/// # Ok::<(), gibbsite::plot::PlotError>(())
+/// ```
+///
+/// # Errors
+/// A [`PlotError`] if nothing can be drawn.
+pub fn patterns(list: &[Pattern]) -> Result<String, PlotError> {
+    let failed = |e: &dyn fmt::Display| PlotError(e.to_string());
+    let mut text = String::new();
+    {
+        let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        root.fill(&WHITE).map_err(|e| failed(&e))?;
+        let areas = root.split_evenly((1, list.len().max(1)));
+        for (pattern, area) in list.iter().zip(&areas) {
+            let (wide, high) = (pattern.cols.max(1) as f64, pattern.rows.max(1) as f64);
+            // Row 0 at the top, as matrices are written.
+            let mut chart = ChartBuilder::on(area)
+                .caption(&pattern.title, ("sans-serif", 18))
+                .margin(12)
+                .x_label_area_size(24)
+                .y_label_area_size(44)
+                .build_cartesian_2d(0.0..wide, high..0.0)
+                .map_err(|e| failed(&e))?;
+            let mut mesh = chart.configure_mesh();
+            mesh.disable_mesh().label_style(("sans-serif", 12)).x_label_formatter(&|v| format!("{v:.0}"));
+            mesh.y_label_formatter(&|v| format!("{v:.0}")).draw().map_err(|e| failed(&e))?;
+            let marks = pattern.entries.iter().map(|&(i, j, v)| {
+                let colour = if v > 0.0 { &BLUE } else { &RED };
+                let (x, y) = (j as f64, i as f64);
+                Rectangle::new([(x, y), (x + 1.0, y + 1.0)], colour.mix(0.8).filled())
+            });
+            chart.draw_series(marks).map_err(|e| failed(&e))?;
+        }
+        root.present().map_err(|e| failed(&e))?;
+    }
+    Ok(text)
+}
+
 /// An axis with its range; linear or logarithmic in one type, so that one drawing routine serves all four combinations.
 #[derive(Clone, Debug)]
 struct Scale {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`oracle`], [`chain`] | answers by enumeration of every configuration, or along a chain |
 //! | [`models`], [`regression`], [`sequence`], [`synthetic`] | random models and data; the models of the thesis |
+//! | [`gaussian`] | Gaussian CRFs by the textbook |
 //! | [`experiments`] | what the thesis measured with them |
 //! | [`desk`], [`packed`] | memory for a run of core's junction engine; packed files |
 //!
@@ -12,6 +13,7 @@
 pub mod chain;
 pub mod desk;
 pub mod experiments;
+pub mod gaussian;
 pub mod models;
 pub mod oracle;
 pub mod packed;

@@ -3,6 +3,7 @@
 mod analyze;
 mod data;
 mod export;
+mod gaussian;
 mod import;
 mod infer;
 mod predict;
@@ -12,6 +13,7 @@ mod train;
 pub(crate) use analyze::{Analyze, Parallelism, Simulate};
 pub(crate) use data::{Data, Format, Storage};
 pub(crate) use export::{Attributes, Export, Form, ScalarName};
+pub(crate) use gaussian::{CvLoss, Gaussian, GaussianFit, GaussianPredict, GaussianSolver};
 pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect, Method, Task};
 pub(crate) use predict::{Eval, Predict, Scheme};
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Train(Train),
     Import(Import),
     Regress(Regress),
+    #[command(subcommand)]
+    Gaussian(Gaussian),
     Predict(Predict),
     Eval(Eval),
     #[command(subcommand)]

@@ -3,6 +3,7 @@
 pub(crate) mod analyze;
 pub(crate) mod eval;
 pub(crate) mod export;
+pub(crate) mod gaussian;
 pub(crate) mod import;
 pub(crate) mod infer;
 pub(crate) mod inspect;
@@ -49,6 +50,10 @@ pub(crate) enum AnyModel {
 /// Opens a model that `--model` wrote; errors begin with the file's name.
 fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
     let source = Source::open(path)?;
+    if Container::open(&source.bytes).is_ok_and(|file| file.kind == Kind::GAUSSIAN) {
+        let name = &source.name;
+        anyhow::bail!("{name}: a Gaussian CRF: use `gibbsite gaussian predict`, which also scores it");
+    }
     let open = || {
         let file = Container::open(&source.bytes)?;
         match file.kind {

@@ -2,6 +2,7 @@
 
 mod data;
 mod export;
+mod gaussian;
 mod import;
 mod infer;
 mod regress;
@@ -9,6 +10,7 @@ mod train;
 
 pub(crate) use data::Data;
 pub(crate) use export::Export;
+pub(crate) use gaussian::{Choice, GaussianFit, GaussianPredict};
 pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect};
 pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress, SequenceOptions};

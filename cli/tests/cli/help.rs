@@ -1112,3 +1112,233 @@ fn export() {
       chunk.img
     ");
 }
+
+#[test]
+fn gaussian() {
+    assert_snapshot!(help(&["gaussian", "--help"]), @r"
+    Learn sparse Gaussian CRFs: many correlated real outputs, with honest intervals
+
+    Usage: gibbsite gaussian <COMMAND>
+
+    Commands:
+      fit      Fit a sparse Gaussian CRF to inputs and real outputs
+      predict  Predict the outputs of new rows, with intervals
+      help     Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+    ");
+}
+
+#[test]
+fn gaussian_fit() {
+    assert_snapshot!(help(&["gaussian", "fit", "--help"]), @r"
+    Fit a sparse Gaussian CRF to inputs and real outputs
+
+    The outputs are modelled as y | x ~ N(-Λ⁻¹Θᵀx, Λ⁻¹). Minimises `-log|Λ| + tr(S_yy Λ) + 2 tr(S_xyᵀ Θ)
+    + tr(Λ⁻¹ Θᵀ S_xx Θ) + λ(‖Λ‖ + ‖Θ‖)` with sums of absolute values, those of Λ off the diagonal, raw
+    columns, no intercept unless asked. The run ends when the subdifferential violation (the largest
+    entry of the subgradient nearest to 0) is at most `--tolerance` times λ.
+
+    X and Y are CSV (with or without a header) or `.npy` files of one row an example. Say how strong the
+    penalty is in one of four ways: `--lambda`, `--lambda-ratio`, `--path` for a falling sequence,
+    `--cv` to choose by cross-validation. Exit codes: 0 done; 1 the input is at fault; 2 wrong usage; 3
+    stopped before the tolerance was met, also by Ctrl-C (the best model so far is written, and says
+    so).
+
+    Usage: gibbsite gaussian fit [OPTIONS] --x <X> --y <Y> <--lambda <L>|--lambda-ratio <R>|--path <N>|--cv <K>>
+
+    Options:
+          --x <X>
+              Inputs, one row an example
+
+          --y <Y>
+              Outputs, one row an example
+
+          --lambda <L>
+              The penalty λ, of Λ and (unless --lambda-theta) of Θ
+
+          --lambda-ratio <R>
+              λ as a share of λ_max, the least λ for which nothing but the diagonal of Λ is left
+
+          --path <N>
+              Fit N penalties, geometric from λ_max down, each from the solution before; with --cv, how
+              many are tried
+
+          --cv <K>
+              Choose λ from a path (of 20 unless --path says otherwise) by K-fold cross-validation, and
+              fit it to all rows
+
+          --path-ratio <R>
+              The last λ of a path, as a share of λ_max
+
+              [default: 0.01]
+
+          --cv-loss <CV_LOSS>
+              The held-out loss that --cv compares
+
+              Possible values:
+              - log-loss: The mean of -log p(y | x)
+              - mse:      The mean squared error
+
+              [default: log-loss]
+
+          --cv-contiguous
+              --cv with folds of rows that follow each other, as time series want it, instead of
+              shuffled ones
+
+          --lambda-theta <L>
+              The penalty of Θ, if it is another one; it stays the same along a path
+
+          --theta-factor <F>
+              The penalty of Θ as a multiple of that of Λ
+
+          --penalize-diagonal
+              Penalise the diagonal of Λ too
+
+          --intercept
+              Fit an intercept, without penalty
+
+          --standardize
+              Penalise as if all columns of X and Y had variance 1 (mean square 1 without --intercept);
+              parameters are for the raw columns
+
+          --weights <FILE>
+              Weights of the samples: a file with one column, a number of at least 0 a row
+
+          --solver <SOLVER>
+              How it is solved
+
+              Possible values:
+              - auto:        Alternating Newton, finished by conjugate gradients on the entries that are
+                not 0: the fastest here
+              - newton-cd:   Newton coordinate descent on Λ and Θ together (SGCRF Algorithm 1)
+              - alternating: Newton coordinate descent on Λ, coordinate descent on Θ, in turn
+              - fista:       Accelerated proximal gradient: slow, simple, independent of the others
+
+              [default: auto]
+
+          --tolerance <T>
+              Done when the subdifferential violation is at most T times λ (the larger one, if there are
+              two)
+
+              [default: 1e-6]
+
+          --max-iter <N>
+              Most outer iterations, at each λ; 1000 unless said, 100000 for fista
+
+          --model <OUT>
+              Write the model to FILE, for `gaussian predict` and `inspect`; of a path, the last
+
+          --trace
+              Add objective and violation over time to the JSON
+
+          --plot <FILE.svg>
+              Draw which entries of Λ and Θ are not 0
+
+          --plot-course <FILE.svg>
+              Draw the violation over time, a path's non-zeros against λ, or the cross-validated loss
+              against λ
+
+          --json
+              Print one JSON object instead of text
+
+      -o, --output <FILE>
+              Write the result to FILE, whole or not at all, instead of to standard output (`-`)
+
+          --threads <N>
+              Threads; all cores by default. The result does not depend on it
+
+          --seed <N>
+              Seed of everything random
+
+              [default: 0]
+
+          --quiet
+              No warnings; errors are still told
+
+      -v, --verbose
+              Say on standard error what was read, done and how long it took
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      gibbsite gaussian fit --x features.npy --y loads.npy --lambda 0.1 --model wind.gib
+      gibbsite gaussian fit --x x.csv --y y.csv --intercept --standardize --cv 5 --model wind.gib --plot
+      pattern.svg
+      gibbsite gaussian fit --x x.npy --y y.npy --path 20 --json
+    ");
+}
+
+#[test]
+fn gaussian_predict() {
+    assert_snapshot!(help(&["gaussian", "predict", "--help"]), @r"
+    Predict the outputs of new rows, with intervals
+
+    Prints CSV: the mean of each output; with --interval also columns `name:low` and `name:high`; with
+    --samples instead N joint draws for each row, after columns `row` and `sample`. With --y the
+    predictions are scored: mean squared error, log loss (mean over rows of -log p(y | x) of the whole
+    row), CRPS, coverage of the intervals (of 0.9 unless --interval says otherwise). Rows of Y may lack
+    cells (empty, NaN): those are predicted given the ones that are there.
+
+    Usage: gibbsite gaussian predict [OPTIONS] --model <M> --x <X>
+
+    Options:
+          --model <M>
+              The model
+
+          --x <X>
+              Inputs, one row an example
+
+          --y <Y>
+              Outputs as far as they are known: to score, and to condition on where a row lacks some
+
+          --interval <P>
+              Intervals that hold with this probability, from 0 to 1
+
+          --joint
+              Make the intervals wider, so that all outputs of a row are within theirs together
+
+          --samples <N>
+              Draw N joint samples for each row
+
+          --plot <FILE.svg>
+              Draw means and intervals of the first rows: a forecast fan
+
+          --json
+              Print one JSON object instead of text
+
+      -o, --output <FILE>
+              Write the result to FILE, whole or not at all, instead of to standard output (`-`)
+
+          --threads <N>
+              Threads; all cores by default. The result does not depend on it
+
+          --seed <N>
+              Seed of everything random
+
+              [default: 0]
+
+          --quiet
+              No warnings; errors are still told
+
+      -v, --verbose
+              Say on standard error what was read, done and how long it took
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      gibbsite gaussian predict --model wind.gib --x new.npy --interval 0.9
+      gibbsite gaussian predict --model wind.gib --x new.csv --y so-far.csv
+      gibbsite gaussian predict --model wind.gib --x test.npy --y test-y.npy --json
+    ");
+}

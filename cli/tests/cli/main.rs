@@ -8,6 +8,7 @@ mod bad_input;
 mod c_library;
 mod examples;
 mod export;
+mod gaussian;
 mod help;
 mod infer;
 mod input;

@@ -6,6 +6,8 @@ pub mod dataset;
 mod mapped;
 pub mod matrix;
 pub mod network;
+pub mod npy;
+pub mod numbers;
 pub mod sequences;
 pub mod source;
 mod svmlight;

@@ -5,7 +5,7 @@
 //! 8                magic: 89 67 69 62 0d 0a 1a 0a ("\x89gib\r\n\x1a\n": text-mode damage shows, as in PNG)
 //! 4                format version, 1
 //! 4                kind, four letters: "regr" for a sparse regression, "seqs" for a chain over sequences,
-//!                  "fild" for a field over the columns of a table
+//!                  "fild" for a field over the columns of a table, "gaus" for a Gaussian CRF
 //! 4                length of the header
 //! 4                number of sections
 //! 24 a section     name (four letters), four zero bytes, first byte, length in bytes
@@ -37,6 +37,8 @@ impl Kind {
     pub const SEQUENCES: Self = Self(*b"seqs");
     /// A field over the columns of a table.
     pub const FIELD: Self = Self(*b"fild");
+    /// A Gaussian CRF.
+    pub const GAUSSIAN: Self = Self(*b"gaus");
 }
 
 impl fmt::Display for Kind {

@@ -13,12 +13,14 @@
 //! | `rows` | weights of attributes, arranged for that |
 //! | `sequences` | the likelihood of sequences, fast |
 //! | `disjoint` | each component a problem of its own, parameters averaged |
+//! | `gaussian` | the likelihood of real outputs with sparse Λ and Θ |
 
 mod approximate;
 mod branches;
 pub mod components;
 pub mod composite;
 pub mod disjoint;
+pub mod gaussian;
 mod pattern;
 mod piece;
 pub mod piecewise;

@@ -1,8 +1,10 @@
 //! One file an algorithm. Those for sparse regression take a [`Problem`](crate::regress::problem::Problem), weights to start from and a
 //! [`Monitor`](monitor::Monitor), and return a [`Solution`].
 
+pub mod fista;
 pub mod lbfgs;
 pub mod monitor;
+pub mod newton_cd;
 pub mod reference;
 pub mod robbins_monro;
 pub mod sgd;

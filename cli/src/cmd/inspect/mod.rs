@@ -1,6 +1,7 @@
 //! `gibbsite inspect`: what a file holds.
 
 mod crf;
+mod gaussian;
 mod image;
 
 use super::{name, read_evidence};
@@ -11,7 +12,7 @@ use gibbsite::data::uai::{Model, ModelKind};
 use gibbsite::infer::{Mebibytes, Prospect, inspect};
 use gibbsite::model::container::is_model;
 use gibbsite::model::regression::task_name;
-use gibbsite::model::{Container, FieldModel, Kind, RegressionModel, SequenceModel};
+use gibbsite::model::{Container, FieldModel, GaussianModel, Kind, RegressionModel, SequenceModel};
 use gibbsite_core::image::Image;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -192,6 +193,14 @@ fn inspect_model(config: &config::Inspect, source: &Source) -> anyhow::Result<Ou
                 crf::field_json(&model, config.parameters)
             } else {
                 crf::field_text(&model, config.parameters)
+            }
+        }
+        Kind::GAUSSIAN => {
+            let model = GaussianModel::from_container(&file).map_err(blame)?;
+            if common.json {
+                gaussian::as_json(&model, config.parameters)
+            } else {
+                gaussian::as_text(&model, config.parameters)
             }
         }
         // A kind from a later version: the header describes itself.

@@ -1,0 +1,313 @@
+//! `gibbsite gaussian`: fits, forecasts, files, and what it says about bad input.
+
+// Sums over rows and columns are written with indices, as in the textbook.
+#![allow(clippy::needless_range_loop)]
+
+use super::{Run, finish, folder, gibbsite, json, listing};
+use serde_json::Value;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Numbers that look random and are the same everywhere.
+fn number(k: usize) -> f64 {
+    let mixed = (k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d;
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    ((mixed >> 40) as f64) / f64::from(1u32 << 23) - 1.0
+}
+
+const ROWS: usize = 60;
+
+/// Inputs and outputs of a row: the first input drives the first output, the outputs lean on each other.
+fn row(k: usize) -> ([f64; 2], [f64; 3]) {
+    let x = [number(7 * k), number(7 * k + 1)];
+    let e: Vec<f64> = (0..3).map(|j| number(7 * k + 2 + j)).collect();
+    let first = 2.0 * x[0] + e[0];
+    (x, [first, 0.8 * first + 0.5 * e[1], 1.0 + e[2]])
+}
+
+fn csv(names: &str, cells: impl Fn(usize) -> Vec<f64>) -> String {
+    let mut text = format!("{names}\n");
+    for k in 0..ROWS {
+        let cells: Vec<String> = cells(k).iter().map(f64::to_string).collect();
+        let _ = writeln!(text, "{}", cells.join(","));
+    }
+    text
+}
+
+/// A folder with `x.csv` and `y.csv`.
+fn data() -> TempDir {
+    let x = csv("wind,sun", |k| row(k).0.to_vec());
+    let y = csv("a,b,c", |k| row(k).1.to_vec());
+    folder(&[("x.csv", x.as_bytes()), ("y.csv", y.as_bytes())])
+}
+
+fn run_in(folder: &Path, args: &[&str]) -> Run {
+    let mut command = gibbsite(args);
+    command.current_dir(folder);
+    finish(command)
+}
+
+fn report(folder: &Path, args: &[&str]) -> Value {
+    let run = run_in(folder, &[args, &["--json"]].concat());
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{args:?}");
+    json(&run.stdout)
+}
+
+const FIT: [&str; 6] = ["gaussian", "fit", "--x", "x.csv", "--y", "y.csv"];
+
+fn fit(folder: &Path, more: &[&str]) -> Value {
+    report(folder, &[&FIT, more].concat())
+}
+
+#[test]
+fn the_contract_of_json() {
+    let folder = data();
+    let found = fit(folder.path(), &["--lambda", "0.05", "--intercept", "--model", "m.gib", "--trace"]);
+    for name in
+        ["objective", "violation", "iterations", "nonzeros_lambda", "nonzeros_theta", "seconds", "lambda_max"]
+    {
+        assert!(found[name].is_number(), "{name}: {}", found[name]);
+    }
+    assert_eq!((&found["converged"], &found["lambda"]), (&true.into(), &0.05.into()));
+    assert!(found["violation"].as_f64().unwrap() <= 0.05 * 1e-6);
+    let last = found["trace"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&last["iteration"], &last["violation"]), (&found["iterations"], &found["violation"]));
+
+    let held = report(folder.path(), &["inspect", "m.gib", "--parameters"]);
+    assert_eq!(
+        (&held["kind"], &held["inputs"], &held["outputs"]),
+        (&"gaussian".into(), &2.into(), &3.into())
+    );
+    let lambda = held["lambda"].as_array().unwrap();
+    let upper = |e: &Value| e[0].as_u64().unwrap() <= e[1].as_u64().unwrap();
+    assert!(lambda.len() >= 3 && lambda.iter().all(|e| upper(e) && e[2].is_f64()), "{lambda:?}");
+    // The first input drives the first output, with a minus sign in Θ.
+    let theta = held["theta"].as_array().unwrap();
+    assert!(theta.iter().any(|e| e[0] == 0 && e[1] == 0 && e[2].as_f64().unwrap() < 0.0), "{theta:?}");
+    let text = run_in(folder.path(), &["inspect", "m.gib"]);
+    assert!(text.stdout.starts_with("Sparse Gaussian CRF (solver auto)\n"), "{}", text.stdout);
+
+    let all = ["gaussian", "predict", "--model", "m.gib", "--x", "x.csv", "--y", "y.csv"];
+    let scored = report(folder.path(), &[&all[..], &["--interval", "0.9"]].concat());
+    for name in ["mse", "log_loss", "crps", "coverage", "joint_coverage"] {
+        assert!(scored[name].is_number(), "{name}: {}", scored[name]);
+    }
+    assert!((0.8..=1.0).contains(&scored["coverage"].as_f64().unwrap()));
+    assert_eq!(scored["mean"].as_array().unwrap().len(), ROWS);
+}
+
+/// The objective and its optimality from the definition, by the parameters that `inspect` prints, of a fit without intercept.
+#[test]
+fn solvers_agree_and_the_objective_is_that_of_the_parameters() {
+    let folder = data();
+    let mut objectives = Vec::new();
+    for solver in ["auto", "alternating", "newton-cd", "fista"] {
+        let more = ["--lambda", "0.1", "--tolerance", "1e-8", "--solver", solver, "--model", "m.gib"];
+        objectives.push(fit(folder.path(), &more)["objective"].as_f64().unwrap());
+    }
+    let spread = objectives.iter().map(|o| (o - objectives[0]).abs()).fold(0.0, f64::max);
+    assert!(spread < 1e-8, "{objectives:?}");
+    let held = report(folder.path(), &["inspect", "m.gib", "--parameters"]);
+    let (mut lambda, mut theta) = ([[0.0; 3]; 3], [[0.0; 3]; 2]);
+    let entries = |name: &str| -> Vec<(usize, usize, f64)> {
+        let list = held[name].as_array().unwrap().iter();
+        let at = |e: &Value, k: usize| e[k].as_u64().unwrap() as usize;
+        list.map(|e| (at(e, 0), at(e, 1), e[2].as_f64().unwrap())).collect()
+    };
+    let mut penalty = 0.0;
+    for (i, j, v) in entries("lambda") {
+        (lambda[i][j], lambda[j][i]) = (v, v);
+        penalty += if i == j { 0.0 } else { 2.0 * v.abs() };
+    }
+    for (i, j, v) in entries("theta") {
+        theta[i][j] = v;
+        penalty += v.abs();
+    }
+    let l = &lambda;
+    let minor = |a: usize, b: usize, c: usize, d: usize| l[a][c] * l[b][d] - l[a][d] * l[b][c];
+    let det = l[0][0] * minor(1, 2, 1, 2) - l[0][1] * minor(1, 2, 0, 2) + l[0][2] * minor(1, 2, 0, 1);
+    let mut sum = 0.0;
+    for k in 0..ROWS {
+        let (x, y) = row(k);
+        // (y + Σd)ᵀΛ(y + Σd) = yᵀΛy + 2yᵀd + dᵀΣd with d = Θᵀx; Σd by Cramer's rule.
+        let d: Vec<f64> = (0..3).map(|j| x[0] * theta[0][j] + x[1] * theta[1][j]).collect();
+        let solve = |c: usize| {
+            let mut a = lambda;
+            (0..3).for_each(|r| a[r][c] = d[r]);
+            let minor = |r: usize, q: usize| a[1][r] * a[2][q] - a[1][q] * a[2][r];
+            (a[0][0] * minor(1, 2) - a[0][1] * minor(0, 2) + a[0][2] * minor(0, 1)) / det
+        };
+        for i in 0..3 {
+            sum += 2.0 * y[i] * d[i] + d[i] * solve(i);
+            sum += (0..3).map(|j| y[i] * lambda[i][j] * y[j]).sum::<f64>();
+        }
+    }
+    let objective = -det.ln() + sum / ROWS as f64 + 0.1 * penalty;
+    assert!((objective - objectives[0]).abs() < 1e-8, "{objective} {objectives:?}");
+}
+
+#[test]
+fn paths_and_cross_validation() {
+    let folder = data();
+    let path = fit(folder.path(), &["--path", "5", "--intercept", "--plot-course", "p.svg"]);
+    let points = path["path"].as_array().unwrap();
+    assert_eq!(points.len(), 5);
+    assert_eq!((&points[0]["nonzeros_lambda"], &points[0]["nonzeros_theta"]), (&3.into(), &0.into()));
+    assert!(points[4]["nonzeros_theta"].as_u64().unwrap() > 0);
+    let cv = fit(
+        folder.path(),
+        &[
+            "--cv",
+            "4",
+            "--path",
+            "6",
+            "--intercept",
+            "--plot",
+            "pattern.svg",
+            "--plot-course",
+            "cv.svg",
+            "--model",
+            "m.gib",
+        ],
+    );
+    assert_eq!(cv["cv"].as_array().unwrap().len(), 6);
+    assert_eq!(cv["lambda_min"], cv["lambda"]);
+    assert_eq!(listing(folder.path()), ["cv.svg", "m.gib", "p.svg", "pattern.svg", "x.csv", "y.csv"]);
+    let svg = fs::read_to_string(folder.path().join("pattern.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains('Λ') && svg.contains('Θ'));
+    let ratio = fit(folder.path(), &["--lambda-ratio", "0.5", "--intercept"]);
+    let share = ratio["lambda"].as_f64().unwrap() / ratio["lambda_max"].as_f64().unwrap();
+    assert!((share - 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn forecasts_are_revised_when_outputs_arrive() {
+    let folder = data();
+    fit(folder.path(), &["--lambda", "0.02", "--intercept", "--model", "m.gib"]);
+    let dir = folder.path();
+    // Columns in another order, one more, and no `.csv` in the name.
+    fs::write(dir.join("new"), "sun,more,wind\n0.5,9,1\n0.5,9,1\n").unwrap();
+    fs::write(dir.join("so-far"), "a,b,c\n5,,\n,,NaN\n").unwrap();
+    let plain = ["gaussian", "predict", "--model", "m.gib", "--x", "new"];
+    let before = report(dir, &plain);
+    let after = report(dir, &[&plain[..], &["--y", "so-far", "--interval", "0.8"]].concat());
+    let at = |v: &Value, name: &str, i: usize, j: usize| v[name][i][j].as_f64().unwrap();
+    assert_eq!(before["mean"][0], before["mean"][1]);
+    assert_eq!(after["mean"][1], before["mean"][1]);
+    assert_eq!((at(&after, "mean", 0, 0), at(&after, "deviation", 0, 0)), (5.0, 0.0));
+    // b leans on a, so it rises with it, and is more certain.
+    assert!(at(&after, "mean", 0, 1) > at(&before, "mean", 0, 1) + 1.0);
+    assert!(at(&after, "deviation", 0, 1) < at(&before, "deviation", 0, 1));
+    assert!(at(&after, "low", 1, 1) < at(&after, "mean", 1, 1));
+    assert_eq!(after["cells"], 1);
+    let wide = report(dir, &[&plain[..], &["--interval", "0.8", "--joint"]].concat());
+    let narrow = report(dir, &[&plain[..], &["--interval", "0.8"]].concat());
+    assert!(at(&wide, "high", 0, 2) > at(&narrow, "high", 0, 2));
+
+    let text = run_in(dir, &[&plain[..], &["--interval", "0.8", "--plot", "fan.svg"]].concat()).stdout;
+    assert!(text.starts_with("a,a:low,a:high,b,b:low,b:high,c,c:low,c:high\n"), "{text}");
+    assert_eq!(text.lines().count(), 3);
+    let samples =
+        |seed: &str| run_in(dir, &[&plain[..], &["--samples", "4", "--seed", seed]].concat()).stdout;
+    let first = samples("1");
+    assert!(first.starts_with("row,sample,a,b,c\n1,1,") && first.lines().count() == 9, "{first}");
+    assert_eq!(first, samples("1"));
+    assert_ne!(first, samples("2"));
+}
+
+/// Stopped early: the model is there, and says so.
+#[test]
+fn early_ends_have_their_own_exit_code() {
+    let folder = data();
+    let args =
+        ["--lambda", "0.01", "--intercept", "--max-iter", "1", "--tolerance", "1e-12", "--model", "m.gib"];
+    let run = run_in(folder.path(), &[&FIT[..], &args].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stdout.starts_with("Sparse Gaussian CRF (auto): NOT CONVERGED\n"), "{}", run.stdout);
+    assert!(run.stderr.contains("stopped at --max-iter before the tolerance was met"), "{}", run.stderr);
+    let held = report(folder.path(), &["inspect", "m.gib"]);
+    assert_eq!(held["converged"], false);
+}
+
+#[test]
+fn bad_input_is_named() {
+    let whole = csv("a,b,c", |k| row(k).1.to_vec());
+    let x = csv("wind,sun", |k| row(k).0.to_vec());
+    let constant = csv("a,b", |k| vec![number(k), 4.5]);
+    let twice = csv("a,b", |k| vec![number(k), number(k)]);
+    let short: String = whole.lines().take(11).map(|l| format!("{l}\n")).collect();
+    let hole = whole.replacen(&whole.lines().nth(3).unwrap().to_owned(), "1,,2", 1);
+    let word = whole.replacen(&whole.lines().nth(3).unwrap().to_owned(), "1,high,2", 1);
+    for (y, more, message) in [
+        (
+            &hole,
+            &["--lambda", "0.1"][..],
+            "y.csv: line 4, column 2 (`b`): found a missing value, expected a number",
+        ),
+        (
+            &word,
+            &["--lambda", "0.1"],
+            "y.csv: line 4, column 2 (`b`): found `high`, expected a finite number",
+        ),
+        (
+            &short,
+            &["--lambda", "0.1"],
+            "x.csv has 60 rows and y.csv has 10: expected as many inputs as outputs",
+        ),
+        (
+            &constant,
+            &["--lambda", "0.1", "--intercept"],
+            "y.csv: column `b` does not vary: its precision would be infinite; leave it out",
+        ),
+        (
+            &twice,
+            &["--lambda", "0", "--lambda-theta", "0.1"],
+            "y.csv: some outputs are linear combinations of others",
+        ),
+        (&"a\n1\n".to_owned(), &["--lambda", "0.1"], "x.csv has 60 rows and y.csv has 1"),
+        (&"a,b\n".to_owned(), &["--lambda", "0.1"], "y.csv: found no rows"),
+    ] {
+        let folder = folder(&[("x.csv", x.as_bytes()), ("y.csv", y.as_bytes())]);
+        let run = run_in(folder.path(), &[&FIT[..], more, &["--model", "m.gib"]].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{message}");
+        assert!(run.stderr.starts_with(&format!("error: {message}")), "{}", run.stderr);
+        assert_eq!(listing(folder.path()), ["x.csv", "y.csv"]);
+    }
+    let single =
+        folder(&[("x.csv", b"a\n1\n"), ("y.csv", b"b\n1\n"), ("w.npy", b"\x93NUMPY\x01\x00\x02\x00{}")]);
+    let run = run_in(single.path(), &[&FIT[..], &["--lambda", "0.1"]].concat());
+    assert!(run.stderr.contains("found 1 row, expected at least 2"), "{}", run.stderr);
+    let run = run_in(single.path(), &["gaussian", "fit", "--x", "w.npy", "--y", "y.csv", "--lambda", "1"]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, "error: w.npy: the .npy header: found no `descr`\n"));
+    for (args, message) in [
+        (&["--lambda", "-1"][..], "--lambda must be a finite number of at least 0, but is -1"),
+        (&[], "required arguments"),
+        (&["--lambda", "1", "--cv", "5"], "cannot be used with"),
+        (&["--lambda", "1", "--plot", "p.png"], "must be called *.svg"),
+    ] {
+        let run = run_in(single.path(), &[&FIT[..], args].concat());
+        assert!(run.code == 2 && run.stderr.contains(message), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn models_and_data_must_fit() {
+    let folder = data();
+    let dir = folder.path();
+    fit(dir, &["--lambda", "0.1", "--intercept", "--model", "m.gib"]);
+    fs::write(dir.join("narrow.csv"), "wind\n1\n").unwrap();
+    fs::write(dir.join("bare.csv"), "1,2,3\n").unwrap();
+    for (x, message) in [
+        ("narrow.csv", "error: narrow.csv: found no column `sun`, which the model needs\n"),
+        ("bare.csv", "error: bare.csv: found 3 columns, but the model has 2\n"),
+    ] {
+        let run = run_in(dir, &["gaussian", "predict", "--model", "m.gib", "--x", x]);
+        assert_eq!((run.code, run.stderr.as_str()), (1, message));
+    }
+    let run = run_in(dir, &["predict", "--model", "m.gib", "x.csv"]);
+    assert!(run.code == 1 && run.stderr.contains("use `gibbsite gaussian predict`"), "{}", run.stderr);
+    let run = run_in(dir, &["gaussian", "predict", "--model", "x.csv", "--x", "x.csv"]);
+    assert!(run.code == 1 && run.stderr.contains("not a gibbsite model"), "{}", run.stderr);
+}

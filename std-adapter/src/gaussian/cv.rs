@@ -1,0 +1,159 @@
+//! Choosing `λ` by K-fold cross-validation.
+
+use super::error::GaussianError;
+use super::fit::{GaussianFit, GaussianParams, Run};
+use super::path::{along, penalties};
+use super::predict::Forecaster;
+use super::prepare::Prepared;
+use super::score::{Widths, score};
+use crate::linalg::Dense;
+use crate::par::Par;
+use crate::solver::monitor::Stop;
+use crate::solver::newton_cd::GaussianWatch;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CvLoss {
+    /// The mean of `-log p(y | x)`.
+    LogLoss,
+    /// The mean squared error.
+    Mse,
+}
+
+/// How to cross-validate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaussianCvParams {
+    /// Parts that are held out in turn; at least 2.
+    pub folds: usize,
+    /// Penalties that are tried.
+    pub points: usize,
+    /// The last penalty as a share of the first, `λ_max` of all rows.
+    pub ratio: f64,
+    /// What is compared.
+    pub loss: CvLoss,
+    /// Whether rows are left in their order and cut into contiguous folds, as time series want it; otherwise they are shuffled by `seed`.
+    pub contiguous: bool,
+    /// Seed of the shuffling.
+    pub seed: u64,
+}
+
+/// One penalty, tried on all folds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaussianCvPoint {
+    /// `λ_Λ`.
+    pub lambda: f64,
+    /// Mean held-out loss.
+    pub mean: f64,
+    /// Its standard error over the folds.
+    pub se: f64,
+    /// Non-zeros of Λ and Θ, the mean over the folds.
+    pub nonzeros: f64,
+}
+
+/// What cross-validation found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GaussianCv {
+    /// From the largest penalty to the least that was reached on all folds.
+    pub points: Vec<GaussianCvPoint>,
+    /// Index of the point with the least mean loss.
+    pub best: usize,
+    /// Whether every fit met its tolerance.
+    pub converged: bool,
+}
+
+/// Cross-validates over a path of penalties that all folds share (the objective is a mean over samples, so a `λ` means the same for each), then fits all rows along the
+/// path down to the best one. Folds run on threads of their own where there are enough of them; the result does not depend on that.
+///
+/// # Errors
+/// A [`GaussianError`] if the samples are too few, or a fit fails.
+pub fn cross_validate(
+    x: &Dense,
+    y: &Dense,
+    weights: Option<&[f64]>,
+    params: &GaussianParams,
+    how: &GaussianCvParams,
+    watch: Option<&GaussianWatch<'_>>,
+) -> Result<(GaussianCv, GaussianFit), GaussianError> {
+    let rows = y.rows();
+    if how.folds < 2 || how.folds > rows || rows - rows.div_ceil(how.folds) < 2 {
+        return Err(GaussianError::Folds { folds: how.folds, rows });
+    }
+    let grid = {
+        let prepared = Prepared::new(x, y, weights, params)?;
+        penalties(Run::new(&prepared, params).lambda_max, how.points, how.ratio)?
+    };
+    let fold_of = deal(rows, how);
+    let (outer, inner) =
+        if how.folds >= params.par.count() { (params.par, Par::Seq) } else { (Par::Seq, params.par) };
+    let one = |fold: usize| -> Result<Vec<(f64, f64, bool)>, GaussianError> {
+        let (held, kept): (Vec<usize>, Vec<usize>) = (0..rows).partition(|&i| fold_of[i] == fold);
+        let own: Option<Vec<f64>> = weights.map(|w| kept.iter().map(|&i| w[i]).collect());
+        let params = GaussianParams { par: inner, ..params.clone() };
+        let grid = grid.clone();
+        let fits = along(
+            &x.select_rows(&kept),
+            &y.select_rows(&kept),
+            own.as_deref(),
+            &params,
+            |_| Ok(grid),
+            watch,
+        )?;
+        let (x, y) = (x.select_rows(&held), y.select_rows(&held));
+        let done = fits.into_iter().filter(|fit| fit.stop != Stop::Interrupted);
+        Ok(done.map(|fit| held_out(&fit, &x, &y, how.loss)).collect())
+    };
+    let folds = outer.run(|par| par.map((0..how.folds).collect(), one));
+    let folds = folds.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let found = join(&folds, &grid).ok_or(GaussianError::Interrupted)?;
+    let chosen = grid[..=found.best].to_vec();
+    let mut fits = along(x, y, weights, params, |_| Ok(chosen), watch)?;
+    let last = fits.pop().ok_or(GaussianError::Interrupted)?;
+    Ok((found, last))
+}
+
+fn held_out(fit: &GaussianFit, x: &Dense, y: &Dense, loss: CvLoss) -> (f64, f64, bool) {
+    let nonzeros = (fit.nonzeros_lambda() + fit.nonzeros_theta()) as f64;
+    let model = Forecaster::new(fit.lambda.clone(), fit.theta.clone(), fit.intercept.clone());
+    let found = model.and_then(|m| score(&m, &m.means(Par::Seq, x), y, Widths { own: 0.0, joint: 0.0 }));
+    let value = found.map_or(f64::NAN, |s| match loss {
+        CvLoss::LogLoss => s.log_loss,
+        CvLoss::Mse => s.mse,
+    });
+    (value, nonzeros, fit.converged)
+}
+
+fn deal(rows: usize, how: &GaussianCvParams) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    if !how.contiguous {
+        order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(how.seed));
+    }
+    let mut fold_of = vec![0; rows];
+    for (k, &i) in order.iter().enumerate() {
+        fold_of[i] = k * how.folds / rows;
+    }
+    fold_of
+}
+
+fn join(folds: &[Vec<(f64, f64, bool)>], grid: &[f64]) -> Option<GaussianCv> {
+    let reached = folds.iter().map(Vec::len).min()?;
+    let count = folds.len() as f64;
+    let points: Vec<GaussianCvPoint> = (0..reached)
+        .map(|k| {
+            let losses = || folds.iter().map(|f| f[k].0);
+            let mean = losses().sum::<f64>() / count;
+            let spread: f64 = losses().map(|l| (l - mean) * (l - mean)).sum();
+            GaussianCvPoint {
+                lambda: grid[k],
+                mean,
+                se: (spread / (count * (count - 1.0))).sqrt(),
+                nonzeros: folds.iter().map(|f| f[k].1).sum::<f64>() / count,
+            }
+        })
+        .collect();
+    // Of equals the first: the sparser model.
+    let best = (0..reached).reduce(|a, b| if points[b].mean < points[a].mean { b } else { a })?;
+    Some(GaussianCv { points, best, converged: folds.iter().flatten().all(|f| f.2) })
+}

@@ -1,0 +1,296 @@
+//! One fit, and what every fit of a path shares.
+
+use super::error::GaussianError;
+use super::prepare::Prepared;
+use crate::linalg::{Cholesky, Dense};
+use crate::objective::gaussian::Penalties;
+use crate::par::Par;
+use crate::solver::monitor::Stop;
+use crate::solver::newton_cd::{GaussianPoint, GaussianWatch, NewtonParams, Schedule};
+use crate::solver::{fista, newton_cd};
+
+/// How `λ_Θ` follows from `λ_Λ`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Theta {
+    /// This share of it; 1 is one `λ` for both, as in the paper.
+    Factor(f64),
+    /// Not at all: this value.
+    Value(f64),
+}
+
+impl Theta {
+    /// `λ_Θ` where `λ_Λ` is `lambda`.
+    pub fn at(self, lambda: f64) -> f64 {
+        match self {
+            Self::Factor(factor) => factor * lambda,
+            Self::Value(value) => value,
+        }
+    }
+}
+
+/// How it is solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GaussianSolver {
+    /// Newton coordinate descent.
+    Newton(Schedule),
+    /// Accelerated proximal gradient.
+    Fista,
+}
+
+/// How to fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GaussianParams {
+    /// `λ_Λ`.
+    pub lambda: f64,
+    /// `λ_Θ`.
+    pub theta: Theta,
+    /// Whether the diagonal of Λ is penalised too.
+    pub diagonal: bool,
+    /// Whether there is an intercept: columns are centred.
+    pub intercept: bool,
+    /// Whether columns are divided by their root mean squares first; parameters are for raw columns all the same.
+    pub standardize: bool,
+    /// How it is solved.
+    pub solver: GaussianSolver,
+    /// Done when the subdifferential violation is at most this share of the larger of `λ_Λ` and `λ_Θ` (of `λ_max` if both are 0).
+    pub tolerance: f64,
+    /// Most outer iterations.
+    pub max_iterations: u64,
+    /// Threads; the result does not depend on them.
+    pub par: Par,
+}
+
+impl GaussianParams {
+    /// With one `λ` for both, tolerance 10⁻⁶, the fastest solver, raw columns without intercept, one thread.
+    pub fn new(lambda: f64) -> Self {
+        Self {
+            lambda,
+            theta: Theta::Factor(1.0),
+            diagonal: false,
+            intercept: false,
+            standardize: false,
+            solver: GaussianSolver::Newton(Schedule::Auto),
+            tolerance: 1e-6,
+            max_iterations: 1000,
+            par: Par::Seq,
+        }
+    }
+
+    pub(super) fn penalties(&self, lambda: f64) -> Penalties {
+        Penalties { lambda, theta: self.theta.at(lambda), diagonal: self.diagonal }
+    }
+}
+
+/// What was learned, for raw columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GaussianFit {
+    /// `Λ`, symmetric and positive definite.
+    pub lambda: Dense,
+    /// `Θ`, a row for each input.
+    pub theta: Dense,
+    /// What is added to the means; zeros without intercept.
+    pub intercept: Vec<f64>,
+    /// `λ_Λ` and `λ_Θ`.
+    pub penalties: (f64, f64),
+    /// The least `λ_Λ` for which nothing but the diagonal of Λ is left.
+    pub lambda_max: f64,
+    /// The objective, penalty included; of the standardised problem if that was asked for.
+    pub objective: f64,
+    /// The subdifferential violation, absolute.
+    pub violation: f64,
+    /// Outer iterations.
+    pub iterations: u64,
+    /// Whether the tolerance was met.
+    pub converged: bool,
+    /// Why the run ended.
+    pub stop: Stop,
+    /// How it went.
+    pub trace: Vec<GaussianPoint>,
+}
+
+impl GaussianFit {
+    /// Entries of Λ that are not 0, both triangles and the diagonal.
+    pub fn nonzeros_lambda(&self) -> usize {
+        self.lambda.values().iter().filter(|v| **v != 0.0).count()
+    }
+
+    /// Entries of Θ that are not 0.
+    pub fn nonzeros_theta(&self) -> usize {
+        self.theta.values().iter().filter(|v| **v != 0.0).count()
+    }
+}
+
+/// A problem that is being solved for one penalty after the other.
+pub(super) struct Run<'a> {
+    prepared: &'a Prepared,
+    params: &'a GaussianParams,
+    pub(super) lambda_max: f64,
+    /// Where the last one ended.
+    at: Option<(Dense, Dense)>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(prepared: &'a Prepared, params: &'a GaussianParams) -> Self {
+        let factor = match params.theta {
+            Theta::Factor(factor) => factor,
+            // A λ_Θ of its own does not fall with λ_Λ.
+            Theta::Value(_) => f64::INFINITY,
+        };
+        Self { prepared, params, lambda_max: prepared.problem.lambda_max(factor), at: None }
+    }
+
+    pub(super) fn solve(
+        &mut self,
+        lambda: f64,
+        watch: Option<&GaussianWatch<'_>>,
+    ) -> Result<GaussianFit, GaussianError> {
+        let (problem, params) = (&self.prepared.problem, self.params);
+        let penalties = params.penalties(lambda);
+        self.prepared.check_bounded(&penalties)?;
+        let (start, mut trace) = match self.at.take() {
+            Some(at) => (at, Vec::new()),
+            None => self.approach(&penalties, watch),
+        };
+        let scale = penalties.lambda.max(penalties.theta);
+        let scale = if scale > 0.0 { scale } else { self.lambda_max };
+        let run = NewtonParams {
+            penalties,
+            tolerance: params.tolerance * scale,
+            max_iterations: params.max_iterations,
+            schedule: match params.solver {
+                GaussianSolver::Newton(schedule) => schedule,
+                GaussianSolver::Fista => Schedule::Auto,
+            },
+        };
+        let found = match params.solver {
+            GaussianSolver::Newton(_) => newton_cd::minimize(problem, start, &run, watch),
+            GaussianSolver::Fista => fista::minimize(problem, start, &run, watch),
+        };
+        // The start is a diagonal of positive numbers or an earlier solution.
+        let found = found.map_err(|_| GaussianError::SingularOutputs)?;
+        let (lambda, theta, intercept) = self.prepared.raw(&found.lambda, &found.theta, params.intercept);
+        if Cholesky::new(&lambda).is_none() {
+            return Err(GaussianError::SingularOutputs);
+        }
+        let info = found.info;
+        let iterations = info.iterations + trace.last().map_or(0, |p| p.iterations);
+        append(&mut trace, info.trace);
+        self.at = Some((found.lambda, found.theta));
+        Ok(GaussianFit {
+            lambda,
+            theta,
+            intercept,
+            penalties: (penalties.lambda, penalties.theta),
+            lambda_max: self.lambda_max,
+            objective: info.objective,
+            violation: info.violation,
+            iterations,
+            converged: info.stop == Stop::Tolerance,
+            stop: info.stop,
+            trace,
+        })
+    }
+}
+
+/// Penalties on the way fall by this factor, and are solved this well (as a share of λ), in at most so many iterations.
+const STEP: f64 = 4.0;
+const ROUGH: f64 = 0.1;
+const MOST: u64 = 12;
+
+impl Run<'_> {
+    /// Where to begin. From the best diagonal Λ a small penalty is far away: most entries would become active at once, and Newton steps be cut short. Solved roughly, a few larger
+    /// penalties lead there (`auto` only: the other solvers are as in their papers).
+    fn approach(
+        &self,
+        penalties: &Penalties,
+        watch: Option<&GaussianWatch<'_>>,
+    ) -> ((Dense, Dense), Vec<GaussianPoint>) {
+        let problem = &self.prepared.problem;
+        let mut at = problem.start(penalties);
+        let mut trace = Vec::new();
+        let share = penalties.lambda.min(penalties.theta) / problem.lambda_max(1.0);
+        let solver = GaussianSolver::Newton(Schedule::Auto);
+        if self.params.solver != solver || !(share > 0.0 && share < 1.0) {
+            return (at, trace);
+        }
+        let stages = ((1.0 / share).ln() / STEP.ln()).ceil() as i32 - 1;
+        for stage in (1..=stages).rev() {
+            let by = STEP.powi(stage);
+            let own = Penalties { lambda: by * penalties.lambda, theta: by * penalties.theta, ..*penalties };
+            let run = NewtonParams {
+                penalties: own,
+                tolerance: ROUGH * own.lambda.min(own.theta),
+                max_iterations: MOST.min(self.params.max_iterations),
+                schedule: Schedule::Auto,
+            };
+            let Ok(found) = newton_cd::minimize(problem, at, &run, watch) else {
+                return (problem.start(penalties), trace);
+            };
+            append(&mut trace, found.info.trace);
+            at = (found.lambda, found.theta);
+            if found.info.stop == Stop::Interrupted {
+                break;
+            }
+        }
+        (at, trace)
+    }
+}
+
+/// Joins what was seen of runs that followed each other.
+fn append(trace: &mut Vec<GaussianPoint>, more: Vec<GaussianPoint>) {
+    let (seconds, iterations) = trace.last().map_or((0.0, 0), |p| (p.seconds, p.iterations));
+    trace.extend(more.into_iter().map(|p| GaussianPoint {
+        seconds: p.seconds + seconds,
+        iterations: p.iterations + iterations,
+        ..p
+    }));
+}
+
+pub(super) fn check(params: &GaussianParams, lambda: f64) -> Result<(), GaussianError> {
+    let wrong = |name, value: f64| {
+        if value >= 0.0 && value.is_finite() { Ok(()) } else { Err(GaussianError::Parameter { name, value }) }
+    };
+    wrong("lambda", lambda)?;
+    match params.theta {
+        Theta::Factor(v) if v > 0.0 || lambda == 0.0 => wrong("factor of lambda-theta", v)?,
+        Theta::Factor(value) => {
+            return Err(GaussianError::Parameter { name: "factor of lambda-theta", value });
+        }
+        Theta::Value(v) => wrong("lambda-theta", v)?,
+    }
+    wrong("tolerance", params.tolerance)
+}
+
+/// Fits a sparse Gaussian CRF: minimises SGCRF eq. 3 plus `λ_Λ‖Λ‖_{1,*} + λ_Θ‖Θ‖₁` over `m × n` inputs and `m × p` outputs, samples weighted if weights are given.
+///
+/// ```
+/// use gibbsite::gaussian::{GaussianParams, fit};
+/// use gibbsite::linalg::Dense;
+/// // Two outputs, of which the input moves only the first.
+/// let x = Dense::from_fn(40, 1, |i, _| (i as f64).sin());
+/// let y = Dense::from_fn(40, 2, |i, j| {
+///     let noise = ((7 * i + 3 * j) as f64).cos();
+///     if j == 0 { 2.0 * (i as f64).sin() + noise } else { noise }
+/// });
+/// let found = fit(&x, &y, None, &GaussianParams::new(0.2), None)?;
+/// assert!(found.converged && found.theta.get(0, 0) < 0.0);
+/// assert_eq!(found.theta.get(0, 1), 0.0);
+/// # Ok::<(), gibbsite::gaussian::GaussianError>(())
+/// ```
+///
+/// # Errors
+/// A [`GaussianError`] if the data cannot be used, or the objective has no minimum.
+pub fn fit(
+    x: &Dense,
+    y: &Dense,
+    weights: Option<&[f64]>,
+    params: &GaussianParams,
+    watch: Option<&GaussianWatch<'_>>,
+) -> Result<GaussianFit, GaussianError> {
+    check(params, params.lambda)?;
+    params.par.run(|par| {
+        let params = GaussianParams { par, ..params.clone() };
+        let prepared = Prepared::new(x, y, weights, &params)?;
+        Run::new(&prepared, &params).solve(params.lambda, watch)
+    })
+}

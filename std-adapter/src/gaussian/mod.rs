@@ -1,0 +1,17 @@
+//! Sparse Gaussian CRFs as a user meets them: many correlated real outputs given inputs, `y | x ~ N(-Λ⁻¹Θᵀx, Λ⁻¹)` with sparse Λ and Θ (SGCRF).
+//!
+//! [`fit()`] learns one, [`path`] a falling sequence of penalties, [`cv`] chooses among them, [`predict`] gives means, intervals, samples and revisions as part of
+//! the outputs arrives, [`score`] says how good they are.
+
+pub mod cv;
+mod error;
+mod fit;
+pub mod normal;
+mod path;
+pub mod predict;
+mod prepare;
+pub mod score;
+
+pub use error::GaussianError;
+pub use fit::{GaussianFit, GaussianParams, GaussianSolver, Theta, fit};
+pub use path::path;

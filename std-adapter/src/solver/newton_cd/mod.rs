@@ -1,0 +1,434 @@
+//! Newton coordinate descent for sparse Gaussian CRFs.
+//!
+//! Objective: `f(Λ, Θ) + λ_Λ‖Λ‖_{1,*} + λ_Θ‖Θ‖₁` with `f` of [`objective::gaussian`](crate::objective::gaussian) (SGCRF eq. 3 and Algorithms 1 and 2 with the
+//! corrections of SEEDS.md; McCarter & Kim 2016 for the alternating form). Input: data and penalties; output: `Λ` (positive definite), `Θ`.
+//! Stops when the subdifferential violation (the largest entry of the least subgradient) is at most `tolerance`.
+//!
+//! Three schedules over the same sweeps:
+//! - [`Schedule::Joint`], SGCRF Algorithm 1: one quadratic model of both, then one line search.
+//! - [`Schedule::Alternating`]: a Newton step in Λ with its line search, then sweeps over Θ, where `f` is quadratic and needs none.
+//! - [`Schedule::Auto`]: as the latter, and after it conjugate gradients on the joint Newton system of the entries that are not 0 (`subspace`): alternation alone
+//!   converges no faster than Λ and Θ are coupled, this ends it in a few steps.
+//!
+//! How ours differs from the paper: `S_xx` is never formed (a column of Θ is a Lasso in `X` itself, `O(m)` an update), columns of Θ are visited in blocks so that `(Z - KΔ_Λ)Σ` is
+//! a matrix product, sweeps end when they move little compared with the violation, and Λ begins with the best diagonal one instead of I.
+
+mod subspace;
+mod sweep;
+
+use crate::linalg::Dense;
+use crate::objective::gaussian::{Gaussian, Penalties, Slopes, State};
+use crate::solver::monitor::Stop;
+use std::time::Instant;
+use subspace::{SubspaceParams, newton_step};
+use sweep::{Active, Direction, Model};
+
+/// In which order Λ and Θ move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// Both in one Newton step (SGCRF Algorithm 1).
+    Joint,
+    /// One after the other (McCarter & Kim 2016).
+    Alternating,
+    /// One after the other, then both on the entries that are not 0.
+    Auto,
+}
+
+/// Settings of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NewtonParams {
+    /// What is penalised how much.
+    pub penalties: Penalties,
+    /// The violation that ends the run.
+    pub tolerance: f64,
+    /// Most outer iterations.
+    pub max_iterations: u64,
+    /// Which order.
+    pub schedule: Schedule,
+}
+
+/// A look at a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaussianPoint {
+    /// Seconds since it began.
+    pub seconds: f64,
+    /// Outer iterations so far.
+    pub iterations: u64,
+    /// `λ_Λ`.
+    pub lambda: f64,
+    /// The objective.
+    pub objective: f64,
+    /// The subdifferential violation.
+    pub violation: f64,
+    /// Entries of Λ that are not 0, both triangles.
+    pub nonzeros_lambda: usize,
+    /// Entries of Θ that are not 0.
+    pub nonzeros_theta: usize,
+}
+
+/// Receives each [`GaussianPoint`]; returns whether to go on.
+pub type GaussianWatch<'a> = dyn Fn(&GaussianPoint) -> bool + Sync + 'a;
+
+/// How a run went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewtonInfo {
+    /// The objective, penalty included.
+    pub objective: f64,
+    /// The subdifferential violation there.
+    pub violation: f64,
+    /// Outer iterations.
+    pub iterations: u64,
+    /// Why it ended.
+    pub stop: Stop,
+    /// What was seen on the way.
+    pub trace: Vec<GaussianPoint>,
+}
+
+/// Where a run ended.
+#[derive(Clone, Debug)]
+pub struct NewtonSolution {
+    /// `Λ`, positive definite.
+    pub lambda: Dense,
+    /// `Θ`.
+    pub theta: Dense,
+    /// How it went.
+    pub info: NewtonInfo,
+}
+
+/// Why a run could not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewtonError {
+    /// The Λ to start from is not positive definite.
+    Start,
+}
+
+impl std::fmt::Display for NewtonError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the Λ to start from is not positive definite")
+    }
+}
+
+impl std::error::Error for NewtonError {}
+
+/// The share of the predicted decrease that a step has to bring (Algorithm 1's σ), and how much a step is shortened (its β).
+const DECREASE: f64 = 1e-3;
+const SHRINK: f64 = 0.5;
+/// Iterations in a row without a lower violation or a lower objective after which rounding is blamed; plain alternation may be slow, which is no rounding.
+const PATIENCE: u32 = 30;
+const PATIENCE_ALTERNATING: u32 = 500;
+
+/// Differences of the objective below this are rounding: it is a sum of terms of about this size, one or more for each output.
+fn rounding(problem: &Gaussian, objective: f64) -> f64 {
+    1e-14 * (objective.abs() + problem.outputs() as f64)
+}
+
+/// Keeps a run's trace and decides when it ends; shared with the other solvers of this objective.
+pub(super) struct Record<'a> {
+    watch: Option<&'a GaussianWatch<'a>>,
+    start: Instant,
+    trace: Vec<GaussianPoint>,
+    best: (f64, f64),
+    stale: u32,
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn new(watch: Option<&'a GaussianWatch<'a>>) -> Self {
+        Self {
+            watch,
+            start: Instant::now(),
+            trace: Vec::new(),
+            best: (f64::INFINITY, f64::INFINITY),
+            stale: 0,
+        }
+    }
+
+    /// Notes where the run is; why it ends there, if it does.
+    pub(super) fn verdict(
+        &mut self,
+        (state, violation): (&State, f64),
+        objective: f64,
+        params: &NewtonParams,
+        iterations: u64,
+        patience: u32,
+    ) -> Option<Stop> {
+        let nonzeros = |m: &Dense| m.values().iter().filter(|v| **v != 0.0).count();
+        let point = GaussianPoint {
+            seconds: self.start.elapsed().as_secs_f64(),
+            iterations,
+            lambda: params.penalties.lambda,
+            objective,
+            violation,
+            nonzeros_lambda: nonzeros(&state.lambda),
+            nonzeros_theta: nonzeros(&state.theta),
+        };
+        self.trace.push(point);
+        let lower = objective < self.best.0 - 1e-13 * (self.best.0.abs() + state.lambda.cols() as f64);
+        let closer = violation < 0.9 * self.best.1;
+        self.stale = if lower || closer { 0 } else { self.stale + 1 };
+        self.best = (self.best.0.min(objective), self.best.1.min(violation));
+        if violation <= params.tolerance {
+            Some(Stop::Tolerance)
+        } else if self.watch.is_some_and(|watch| !watch(&point)) {
+            Some(Stop::Interrupted)
+        } else if iterations >= params.max_iterations {
+            Some(Stop::Iterations)
+        } else if self.stale > patience {
+            Some(Stop::Precision)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn finish(self, state: State, stop: Stop, iterations: u64) -> NewtonSolution {
+        let last = self.trace.last();
+        NewtonSolution {
+            info: NewtonInfo {
+                objective: last.map_or(f64::NAN, |p| p.objective),
+                violation: last.map_or(f64::NAN, |p| p.violation),
+                iterations,
+                stop,
+                trace: self.trace,
+            },
+            lambda: state.lambda,
+            theta: state.theta,
+        }
+    }
+}
+
+/// Minimises from a given start; inside [`Par::run`](crate::par::Par::run).
+///
+/// ```
+/// use gibbsite::objective::gaussian::{Gaussian, Penalties};
+/// use gibbsite::{linalg::Dense, par::Par, solver::newton_cd::{NewtonParams, Schedule, minimize}};
+/// let y = Dense::from_fn(4, 1, |i, _| [1.0, -1.0, 2.0, -2.0][i]);
+/// let x = Dense::from_fn(4, 1, |i, _| [0.0, 0.0, 1.0, -1.0][i]);
+/// let problem = Gaussian::new(x, y, Par::Seq);
+/// let penalties = Penalties { lambda: 0.1, theta: 5.0, diagonal: false };
+/// let params = NewtonParams { penalties, tolerance: 1e-9, max_iterations: 100, schedule: Schedule::Auto };
+/// let found = minimize(&problem, problem.start(&penalties), &params, None)?;
+/// assert!((found.lambda.get(0, 0) - 0.4).abs() < 1e-9); // one over the mean square of y
+/// assert_eq!(found.theta.get(0, 0), 0.0);
+/// # Ok::<(), gibbsite::solver::newton_cd::NewtonError>(())
+/// ```
+///
+/// # Errors
+/// [`NewtonError::Start`] if the start is not positive definite.
+pub fn minimize(
+    problem: &Gaussian,
+    (lambda, theta): (Dense, Dense),
+    params: &NewtonParams,
+    watch: Option<&GaussianWatch<'_>>,
+) -> Result<NewtonSolution, NewtonError> {
+    let penalties = &params.penalties;
+    let mut state = problem.state(lambda, theta).ok_or(NewtonError::Start)?;
+    let mut record = Record::new(watch);
+    let mut iterations = 0;
+    let mut conjugate = 10;
+    let patience = if params.schedule == Schedule::Alternating { PATIENCE_ALTERNATING } else { PATIENCE };
+    loop {
+        let slopes = problem.slopes(&state);
+        let violation = problem.violation(&state, &slopes, penalties);
+        let objective = state.value + penalties.value(&state.lambda, &state.theta);
+        let at = (&state, violation);
+        if let Some(stop) = record.verdict(at, objective, params, iterations, patience) {
+            return Ok(record.finish(state, stop, iterations));
+        }
+        let active = Active::new(&state, &slopes, penalties);
+        let enough = 0.1 * violation;
+        state = match params.schedule {
+            Schedule::Joint => joint(problem, state, &slopes, penalties, &active, enough, iterations),
+            Schedule::Alternating => {
+                let state = step_lambda(problem, state, &slopes, penalties, &active, enough, 10);
+                step_theta(problem, state, penalties, &active, enough, (3, 3))
+            }
+            // Sweeps only find the non-zeros here, conjugate gradients do the rest.
+            Schedule::Auto => {
+                let state = step_lambda(problem, state, &slopes, penalties, &active, enough, 3);
+                step_theta(problem, state, penalties, &active, enough, (1, 2))
+            }
+        };
+        if params.schedule == Schedule::Auto {
+            // As exact as Newton's method wants it near the optimum, but not more than the tolerance needs.
+            let scale = penalties.lambda.max(penalties.theta);
+            let wanted = if scale > 0.0 { (0.5 * violation / scale).min(0.1) } else { 1e-3 };
+            let reduction = wanted.max(0.2 * params.tolerance / violation).clamp(1e-8, 0.3);
+            let limit = SubspaceParams { iterations: conjugate, reduction };
+            let (next, steps) = step_both(problem, state, penalties, &limit);
+            state = next;
+            if steps == conjugate {
+                conjugate = (conjugate + conjugate / 2).min(200);
+            }
+        }
+        iterations += 1;
+    }
+}
+
+/// SGCRF Algorithm 1's iteration.
+fn joint(
+    problem: &Gaussian,
+    state: State,
+    slopes: &Slopes,
+    penalties: &Penalties,
+    active: &Active,
+    enough: f64,
+    iteration: u64,
+) -> State {
+    let model = Model { problem, state: &state, penalties, active };
+    let mut step = Direction::zero(problem, active);
+    // As in Hsieh et al. 2011: more exact directions as the optimum comes near.
+    let passes = (2 + 2 * iteration as usize).min(60);
+    for _ in 0..passes {
+        let a = model.sweep_lambda(slopes, &mut step, enough, 1);
+        let b = model.sweep_theta(&slopes.e, &mut step, enough, 1, 2);
+        if a.max(b) <= enough {
+            break;
+        }
+    }
+    let delta = theta_matrix(problem, active, &step);
+    let slope = slopes.lambda.dot(&step.lambda) + slopes.theta.dot(&delta);
+    search(problem, state, penalties, &step.lambda, Some((&delta, &step.z)), slope)
+}
+
+fn theta_matrix(problem: &Gaussian, active: &Active, step: &Direction) -> Dense {
+    let mut delta = Dense::zeros(problem.inputs(), problem.outputs());
+    for (j, (rows, values)) in active.theta.iter().zip(&step.theta).enumerate() {
+        rows.iter().zip(values).for_each(|(&i, &v)| delta.set(i as usize, j, v));
+    }
+    delta
+}
+
+/// A Newton step in Λ alone.
+fn step_lambda(
+    problem: &Gaussian,
+    state: State,
+    slopes: &Slopes,
+    penalties: &Penalties,
+    active: &Active,
+    enough: f64,
+    sweeps: usize,
+) -> State {
+    let model = Model { problem, state: &state, penalties, active };
+    let mut step = Direction::zero(problem, active);
+    model.sweep_lambda(slopes, &mut step, enough, sweeps);
+    let slope = slopes.lambda.dot(&step.lambda);
+    search(problem, state, penalties, &step.lambda, None, slope)
+}
+
+/// Sweeps over Θ, Λ held: the model is the objective.
+fn step_theta(
+    problem: &Gaussian,
+    state: State,
+    penalties: &Penalties,
+    active: &Active,
+    enough: f64,
+    (passes, inner): (usize, usize),
+) -> State {
+    let model = Model { problem, state: &state, penalties, active };
+    let mut step = Direction::zero(problem, active);
+    let mut e = problem.y.clone();
+    e.values_mut().iter_mut().zip(state.k.values()).for_each(|(e, k)| *e += k);
+    if model.sweep_theta(&e, &mut step, enough, passes, inner) == 0.0 {
+        return state;
+    }
+    let (mut theta, mut r) = (state.theta.clone(), state.r.clone());
+    for (j, (rows, values)) in active.theta.iter().zip(&step.theta).enumerate() {
+        rows.iter().zip(values).for_each(|(&i, &v)| theta.add(i as usize, j, v));
+    }
+    r.values_mut().iter_mut().zip(step.z.values()).for_each(|(r, z)| *r += z);
+    let kept = state.clone();
+    problem.state_same_lambda(state, theta, r).unwrap_or(kept)
+}
+
+/// A Newton step in the entries of both that are not 0. One that would change its sign becomes 0.
+fn step_both(
+    problem: &Gaussian,
+    state: State,
+    penalties: &Penalties,
+    params: &SubspaceParams,
+) -> (State, usize) {
+    let (dl, dt, slope, steps) = newton_step(problem, &state, penalties, params);
+    let before = state.value + penalties.value(&state.lambda, &state.theta);
+    let mut share = 1.0;
+    while share > 1e-3 {
+        let lambda = moved(&state.lambda, &dl, share, true, penalties.diagonal);
+        let theta = moved(&state.theta, &dt, share, false, true);
+        let next = problem.state(lambda, theta);
+        if let Some(next) = next.filter(|next| {
+            let after = next.value + penalties.value(&next.lambda, &next.theta);
+            after <= before + DECREASE * share * slope + rounding(problem, before)
+        }) {
+            return (next, steps);
+        }
+        share *= SHRINK;
+    }
+    (state, steps)
+}
+
+/// Makes Λ exactly symmetric: an entry that is 0 in one triangle and only nearly so in the other would count as one that may move by itself.
+fn mirror(lambda: &mut Dense) {
+    for j in 0..lambda.cols() {
+        for i in 0..j {
+            let value = lambda.get(i, j);
+            lambda.set(j, i, value);
+        }
+    }
+}
+
+/// `a + share·d`, but 0 where that has another sign than `a`; `square` ones keep their diagonal.
+fn moved(a: &Dense, d: &Dense, share: f64, square: bool, diagonal: bool) -> Dense {
+    let mut out = a.clone();
+    for j in 0..a.cols() {
+        for (i, (out, d)) in out.col_mut(j).iter_mut().zip(d.col(j)).enumerate() {
+            let new = *out + share * d;
+            let free = square && i == j && !diagonal;
+            *out = if *d != 0.0 && !free && new * *out <= 0.0 { 0.0 } else { new };
+        }
+    }
+    if square {
+        mirror(&mut out);
+    }
+    out
+}
+
+/// Algorithm 1's line search: the longest of `1, β, β², …` for which Λ stays positive definite (its Cholesky factor exists) and the objective falls enough;
+/// the slope is that of SEEDS.md. Stays where it is if there is none.
+fn search(
+    problem: &Gaussian,
+    state: State,
+    penalties: &Penalties,
+    dl: &Dense,
+    inputs: Option<(&Dense, &Dense)>,
+    slope: f64,
+) -> State {
+    let added = |a: &Dense, d: &Dense, share: f64| {
+        let mut out = a.clone();
+        out.values_mut().iter_mut().zip(d.values()).for_each(|(a, d)| *a += share * d);
+        out
+    };
+    let start = penalties.value(&state.lambda, &state.theta);
+    let before = state.value + start;
+    let full = penalties.value(
+        &added(&state.lambda, dl, 1.0),
+        &inputs.map_or_else(|| state.theta.clone(), |(dt, _)| added(&state.theta, dt, 1.0)),
+    );
+    let predicted = slope + full - start;
+    let mut share = 1.0;
+    while share > 1e-10 {
+        let mut lambda = added(&state.lambda, dl, share);
+        mirror(&mut lambda);
+        let next = match inputs {
+            None => problem.state_with(lambda, state.theta.clone(), state.r.clone()),
+            Some((dt, z)) => {
+                problem.state_with(lambda, added(&state.theta, dt, share), added(&state.r, z, share))
+            }
+        };
+        if let Some(next) = next {
+            let after = next.value + penalties.value(&next.lambda, &next.theta);
+            if after <= before + DECREASE * share * predicted + rounding(problem, before) {
+                return next;
+            }
+        }
+        share *= SHRINK;
+    }
+    state
+}
