@@ -6,11 +6,13 @@ use gibbsite_tests::regression::{normal, rng};
 use proptest::prelude::*;
 use rand::RngExt;
 
-/// Items with their neighbours' share of the scores.
+/// An item: slots with values, its neighbours' share of the scores, its label.
+type Example = (Vec<(u32, f64)>, Vec<f64>, usize);
+
 struct Data {
     labels: usize,
     slots: usize,
-    items: Vec<(Vec<(u32, f64)>, Vec<f64>, usize)>,
+    items: Vec<Example>,
 }
 
 /// Labels drawn along a chain with random transitions, given attributes that speak for them.
@@ -23,11 +25,12 @@ fn stationary(seed: u64, labels: usize, slots: usize, count: usize) -> Data {
         let (before, after) = (rng.random_range(0..labels), rng.random_range(0..labels));
         let given: Vec<f64> =
             (0..labels).map(|j| table[before * labels + j] + table[j * labels + after]).collect();
-        let item: Vec<(u32, f64)> = (0..slots as u32)
-            .filter_map(|a| {
-                rng.random_bool(0.5).then(|| (a, if rng.random_bool(0.5) { 1.0 } else { normal(&mut rng) }))
-            })
-            .collect();
+        let mut item = Vec::new();
+        for slot in 0..slots as u32 {
+            if rng.random_bool(0.5) {
+                item.push((slot, if rng.random_bool(0.5) { 1.0 } else { normal(&mut rng) }));
+            }
+        }
         let mut weights: Vec<f64> = given.clone();
         for &(a, v) in &item {
             (0..labels).for_each(|j| weights[j] += v * truth[a as usize * labels + j]);
@@ -138,7 +141,7 @@ proptest! {
     fn saved_and_loaded_it_goes_on_the_same_way(seed in any::<u64>(), cut in 1..19usize) {
         let data = stationary(seed, 2, 2, 20);
         let params = OnlineParams { rate: 0.2, decay: 0.1, l2: 0.1, l1: 0.01 };
-        let learn = |overlay: &mut Overlay<'_, f64>, items: &[(Vec<(u32, f64)>, Vec<f64>, usize)]| {
+        let learn = |overlay: &mut Overlay<'_, f64>, items: &[Example]| {
             for (item, given, label) in items {
                 overlay.learn(item, given, *label, &params, &mut [0.0; 2]).unwrap();
             }

@@ -143,7 +143,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
         Decoder::whole(self, self.longest(), scores, back)
     }
 
-    /// Labels a sequence: the best labelling into `labels`, and its score.
+    /// Labels a sequence: the best labelling into `labels`, and its score, of which [`total`](Self::total) makes a plain number.
     ///
     /// # Errors
     /// As [`decoder`](Self::decoder), [`score`](Self::score) and [`Decoder::advance`]; [`InferError::TooLong`] for more items than
@@ -154,7 +154,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
         labels: &mut [u8],
         scores: &mut [W::Score],
         back: &mut [u8],
-    ) -> Result<f32, InferError>
+    ) -> Result<W::Total, InferError>
     where
         W: 'i,
     {
@@ -162,7 +162,12 @@ impl<'a, W: Weight> ChainView<'a, W> {
         for item in items {
             decoder.push(item)?;
         }
-        Ok(W::total_to_f32(decoder.finish(labels)?, self.unit))
+        decoder.finish(labels)
+    }
+
+    /// A sum of scores in natural logarithms.
+    pub fn total(&self, total: W::Total) -> f32 {
+        W::total_to_f32(total, self.unit)
     }
 
     /// The transitions as plain numbers, row = from, for the engines of [`Chain`].

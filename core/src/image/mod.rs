@@ -141,9 +141,9 @@ impl<'a> Image<'a> {
         let transitions = sections.sized(id::TRANSITIONS, row.checked_mul(labels))?;
         let starts = sections.sized(id::STATE_STARTS, attributes.checked_add(1))?;
         let count = ascending(starts).ok_or(value(id::STATE_STARTS))? as usize;
-        let state_labels = sections.sized(id::STATE_LABELS, Some(packed_len(count, 4)))?;
+        let state_labels = sections.sized(id::STATE_LABELS, Some(packed_len(count, 2)))?;
         ok(id::STATE_LABELS, all_below(state_labels, labels))?;
-        let weights = sections.sized(id::STATE_WEIGHTS, Some(packed_len(count, scalar.per_word())))?;
+        let weights = sections.sized(id::STATE_WEIGHTS, Some(packed_len(count, scalar.packing())))?;
         if scalar == Scalar::F32 {
             ok(id::TRANSITIONS, f32::legal_transitions(transitions))?;
             ok(id::STATE_WEIGHTS, f32::legal_states(weights))?;
@@ -262,13 +262,18 @@ impl Scales {
 
     fn open(section: &[u32], scalar: Scalar) -> Option<Self> {
         let &[unit, shift, forbids, weight_error, transition_error] = section else { return None };
-        let [unit, weight_error, transition_error] =
-            [unit, weight_error, transition_error].map(f32::from_bits);
-        let scales = Self { unit, shift, forbids: forbids != 0, weight_error, transition_error };
-        // Units below 2⁻¹⁰⁰ or above 2⁶⁰ could not be told from 0 or infinity once multiplied.
-        let sane = (8e-31..=1.1e18).contains(&unit)
-            && (0.0..f32::INFINITY).contains(&weight_error)
-            && (0.0..f32::INFINITY).contains(&transition_error);
+        // Numbers of at least 0 are in the order of their bits. Units below 2⁻¹⁰⁰ or above 2⁶⁰ could not be told from 0 or
+        // infinity once multiplied.
+        const UNITS: core::ops::RangeInclusive<u32> = 8e-31f32.to_bits()..=1.1e18f32.to_bits();
+        let finite = f32::INFINITY.to_bits();
+        let sane = UNITS.contains(&unit) && weight_error < finite && transition_error < finite;
+        let scales = Self {
+            unit: f32::from_bits(unit),
+            shift,
+            forbids: forbids != 0,
+            weight_error: f32::from_bits(weight_error),
+            transition_error: f32::from_bits(transition_error),
+        };
         (sane && shift <= MAX_SHIFT && forbids <= 1 && scalar != Scalar::F32).then_some(scales)
     }
 }

@@ -2,9 +2,10 @@
 
 use core::iter::FusedIterator;
 
-/// Words that hold `count` numbers, `per` of them each.
-pub(crate) const fn packed_len(count: usize, per: usize) -> usize {
-    count.div_ceil(if per == 0 { 1 } else { per })
+/// Words that hold `count` numbers, `2^shift` of them each. A shift, because small cores cannot divide.
+pub(crate) const fn packed_len(count: usize, shift: u32) -> usize {
+    let shift = if shift > 2 { 2 } else { shift };
+    count.saturating_add((1 << shift) - 1) >> shift
 }
 
 /// The byte at a place; 0 beyond the end.
@@ -54,7 +55,7 @@ impl<'a> Texts<'a> {
     pub(crate) fn open(section: &'a [u32], count: usize) -> Option<Self> {
         let (starts, bytes) = section.split_at_checked(count.checked_add(1)?)?;
         let end = ascending(starts)?;
-        (packed_len(end as usize, 4) == bytes.len()).then_some(Self { starts, bytes })
+        (packed_len(end as usize, 2) == bytes.len()).then_some(Self { starts, bytes })
     }
 
     /// The same, checked already.

@@ -1,5 +1,6 @@
 //! The section table: which parts an image has, and that they lie inside it side by side.
 
+use crate::arena::rows;
 use crate::error::{ImageError, SectionFault};
 
 /// Words of the header before the section table.
@@ -45,7 +46,7 @@ impl<'a> Sections<'a> {
     pub(crate) fn read(words: &'a [u32], count: usize) -> Result<Self, ImageError> {
         let sections = Self(words);
         let (mut last, mut end) = (0, HEADER.saturating_add(count.saturating_mul(ENTRY)));
-        for &[raw, offset, length] in sections.entries() {
+        for [raw, offset, length] in sections.entries() {
             let section = raw & !OPTIONAL;
             let fault = |why| Err(ImageError::Section { section, why });
             if section <= last {
@@ -65,9 +66,10 @@ impl<'a> Sections<'a> {
     }
 
     /// The entries of the table. The header has their number, and `open` has seen that they are there.
-    fn entries(&self) -> impl Iterator<Item = &'a [u32; ENTRY]> + use<'a> {
+    fn entries(&self) -> impl Iterator<Item = [u32; ENTRY]> + use<'a> {
         let count = self.0.get(5).map_or(0, |&n| n as usize);
-        self.0.get(HEADER..).unwrap_or(&[]).as_chunks::<ENTRY>().0.iter().take(count)
+        let table = rows(self.0.get(HEADER..).unwrap_or(&[]), ENTRY);
+        table.take(count).map(|entry| entry.first_chunk().copied().unwrap_or_default())
     }
 
     /// All words of the image.
@@ -78,7 +80,7 @@ impl<'a> Sections<'a> {
     /// A section's words; nothing if the image does not have it.
     #[inline(never)]
     pub(crate) fn get(&self, section: u32) -> Option<&'a [u32]> {
-        let &[_, offset, length] = self.entries().find(|&&[raw, ..]| raw & !OPTIONAL == section)?;
+        let [_, offset, length] = self.entries().find(|&[raw, ..]| raw & !OPTIONAL == section)?;
         let (_, from) = self.0.split_at_checked(offset as usize)?;
         from.split_at_checked(length as usize).map(|(section, _)| section)
     }

@@ -46,7 +46,7 @@ fn label<W: Value>(
     let mut back = vec![0; whole_back_len(view.longest(), labels)];
     let mut path = vec![0; items.len()];
     let score = view.label(items.iter().map(Vec::as_slice), &mut path, &mut scores, &mut back)?;
-    Ok((path.into_iter().map(u32::from).collect(), score.into()))
+    Ok((path.into_iter().map(u32::from).collect(), view.total(score).into()))
 }
 
 struct Case {
@@ -64,7 +64,7 @@ fn case(seed: u64, scalar: Scalar, spread: f64) -> Case {
     let items = items(&model, count, &mut rng);
     let forbid = |_: &(u32, u32)| rng.random_bool(0.15);
     let all = (0..labels as u32).flat_map(|i| (0..labels as u32).map(move |j| (i, j)));
-    let forbidden: Vec<_> = if seed % 3 == 0 { all.filter(forbid).collect() } else { vec![] };
+    let forbidden: Vec<_> = if seed.is_multiple_of(3) { all.filter(forbid).collect() } else { vec![] };
     let params = ExportParams { scalar, longest: 6, forbidden: forbidden.clone(), ..ExportParams::default() };
     let exported = export(&model, &params).unwrap();
     Case { model, items, forbidden, exported }

@@ -18,7 +18,7 @@ fn exported(seed: u64, scalar: Scalar, naming: Naming) -> (SequenceModel, Export
     let mut rng = rng(seed);
     let (labels, attributes) = (rng.random_range(1..6), rng.random_range(0..8));
     let model = model(labels, attributes, 2.0, &mut rng);
-    let forbidden = if labels > 1 && seed % 2 == 0 { vec![(0, 1)] } else { vec![] };
+    let forbidden = if labels > 1 && seed.is_multiple_of(2) { vec![(0, 1)] } else { vec![] };
     let params = ExportParams { scalar, naming, longest: 9, forbidden };
     let exported = export(&model, &params).unwrap();
     (model, exported)

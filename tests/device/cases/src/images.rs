@@ -83,29 +83,35 @@ fn viterbi<W: Weight>(
     back: &mut [u8],
     answer: &mut [f32],
     labels: &mut [u8],
+    score: impl Fn(W::Total) -> f32,
 ) -> Answer {
     let image = Image::open(words)?;
     let view: ChainView<'_, W> = image.chain()?;
     let scores = part(scores, decoder_len(view.labels()))?;
     let back = part(back, whole_back_len(view.longest(), view.labels()))?;
-    let score = view.label(items.iter().copied(), labels, scores, back)?;
-    *answer.first_mut().ok_or(Stop::Memory)? = score;
+    let total = view.label(items.iter().copied(), labels, scores, back)?;
+    *answer.first_mut().ok_or(Stop::Memory)? = score(total);
     Ok(Done { floats: 1, labels: items.len(), memory: 4 * scores.len() + back.len() })
+}
+
+/// A score in units as the bits of a number: to make a number of it would link the emulation of floating point.
+fn units(total: i64) -> f32 {
+    f32::from_bits(total as u32)
 }
 
 /// The best labelling of a sequence.
 pub fn viterbi_f32(call: &mut Tagging<'_>) -> Answer {
-    viterbi::<f32>(call.words, call.floats, call.reals, call.back, call.answer, call.labels)
+    viterbi::<f32>(call.words, call.floats, call.reals, call.back, call.answer, call.labels, |[sum, _]| sum)
 }
 
 /// The same in fixed point.
 pub fn viterbi_i16(call: &mut Tagging<'_>) -> Answer {
-    viterbi::<i16>(call.words, call.fixed, call.scores, call.back, call.answer, call.labels)
+    viterbi::<i16>(call.words, call.fixed, call.scores, call.back, call.answer, call.labels, units)
 }
 
 /// The same in fixed point, weights in 8 bits.
 pub fn viterbi_i8(call: &mut Tagging<'_>) -> Answer {
-    viterbi::<i8>(call.words, call.fixed, call.scores, call.back, call.answer, call.labels)
+    viterbi::<i8>(call.words, call.fixed, call.scores, call.back, call.answer, call.labels, units)
 }
 
 fn lag4<W: Weight>(
