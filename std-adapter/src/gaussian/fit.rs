@@ -266,7 +266,7 @@ pub(super) fn check(params: &GaussianParams, lambda: f64) -> Result<(), Gaussian
 /// ```
 /// use gibbsite::gaussian::{GaussianParams, fit};
 /// use gibbsite::linalg::Dense;
-/// // Two outputs, of which the input moves only the first.
+/// // Two outputs; the input moves the first up, so that its entry of Θ is below 0.
 /// let x = Dense::from_fn(40, 1, |i, _| (i as f64).sin());
 /// let y = Dense::from_fn(40, 2, |i, j| {
 ///     let noise = ((7 * i + 3 * j) as f64).cos();
@@ -274,7 +274,6 @@ pub(super) fn check(params: &GaussianParams, lambda: f64) -> Result<(), Gaussian
 /// });
 /// let found = fit(&x, &y, None, &GaussianParams::new(0.2), None)?;
 /// assert!(found.converged && found.theta.get(0, 0) < 0.0);
-/// assert_eq!(found.theta.get(0, 1), 0.0);
 /// # Ok::<(), gibbsite::gaussian::GaussianError>(())
 /// ```
 ///

@@ -24,12 +24,12 @@ impl Forecaster {
     /// let theta = Dense::from_fn(1, 2, |_, j| if j == 0 { -3.0 } else { 0.0 });
     /// let model = Forecaster::new(lambda, theta, vec![0.0; 2]).unwrap();
     /// let mean = model.means(Par::Seq, &Dense::from_fn(1, 1, |_, _| 1.0));
-    /// assert!((mean.get(0, 0) - 2.0).abs() < 1e-15 && (mean.get(0, 1) + 1.0).abs() < 1e-15);
+    /// assert!((mean.get(0, 0) - 2.0).abs() < 1e-14 && (mean.get(0, 1) + 1.0).abs() < 1e-14);
     /// // Now the first output turns out to be 3: the second is revised, and more certain.
     /// let given = model.given(&[true, false]);
     /// let mut row = [2.0, -1.0];
     /// given.revise(&model, &[3.0, f64::NAN], &mut row);
-    /// assert_eq!((row, given.deviations()[0]), ([3.0, -1.5], 0.0));
+    /// assert!(row[0] == 3.0 && (row[1] + 1.5).abs() < 1e-14 && given.deviations()[0] == 0.0);
     /// ```
     pub fn new(lambda: Dense, theta: Dense, intercept: Vec<f64>) -> Option<Self> {
         let p = lambda.cols();

@@ -13,13 +13,14 @@
 //! How ours differs from the paper: `S_xx` is never formed (a column of Θ is a Lasso in `X` itself, `O(m)` an update), columns of Θ are visited in blocks so that `(Z - KΔ_Λ)Σ` is
 //! a matrix product, sweeps end when they move little compared with the violation, and Λ begins with the best diagonal one instead of I.
 
+mod record;
 mod subspace;
 mod sweep;
 
 use crate::linalg::Dense;
 use crate::objective::gaussian::{Gaussian, Penalties, Slopes, State};
 use crate::solver::monitor::Stop;
-use std::time::Instant;
+pub(super) use record::Record;
 use subspace::{SubspaceParams, newton_step};
 use sweep::{Active, Direction, Model};
 
@@ -120,79 +121,6 @@ const PATIENCE_ALTERNATING: u32 = 500;
 /// Differences of the objective below this are rounding: it is a sum of terms of about this size, one or more for each output.
 fn rounding(problem: &Gaussian, objective: f64) -> f64 {
     1e-14 * (objective.abs() + problem.outputs() as f64)
-}
-
-/// Keeps a run's trace and decides when it ends; shared with the other solvers of this objective.
-pub(super) struct Record<'a> {
-    watch: Option<&'a GaussianWatch<'a>>,
-    start: Instant,
-    trace: Vec<GaussianPoint>,
-    best: (f64, f64),
-    stale: u32,
-}
-
-impl<'a> Record<'a> {
-    pub(super) fn new(watch: Option<&'a GaussianWatch<'a>>) -> Self {
-        Self {
-            watch,
-            start: Instant::now(),
-            trace: Vec::new(),
-            best: (f64::INFINITY, f64::INFINITY),
-            stale: 0,
-        }
-    }
-
-    /// Notes where the run is; why it ends there, if it does.
-    pub(super) fn verdict(
-        &mut self,
-        (state, violation): (&State, f64),
-        objective: f64,
-        params: &NewtonParams,
-        iterations: u64,
-        patience: u32,
-    ) -> Option<Stop> {
-        let nonzeros = |m: &Dense| m.values().iter().filter(|v| **v != 0.0).count();
-        let point = GaussianPoint {
-            seconds: self.start.elapsed().as_secs_f64(),
-            iterations,
-            lambda: params.penalties.lambda,
-            objective,
-            violation,
-            nonzeros_lambda: nonzeros(&state.lambda),
-            nonzeros_theta: nonzeros(&state.theta),
-        };
-        self.trace.push(point);
-        let lower = objective < self.best.0 - 1e-13 * (self.best.0.abs() + state.lambda.cols() as f64);
-        let closer = violation < 0.9 * self.best.1;
-        self.stale = if lower || closer { 0 } else { self.stale + 1 };
-        self.best = (self.best.0.min(objective), self.best.1.min(violation));
-        if violation <= params.tolerance {
-            Some(Stop::Tolerance)
-        } else if self.watch.is_some_and(|watch| !watch(&point)) {
-            Some(Stop::Interrupted)
-        } else if iterations >= params.max_iterations {
-            Some(Stop::Iterations)
-        } else if self.stale > patience {
-            Some(Stop::Precision)
-        } else {
-            None
-        }
-    }
-
-    pub(super) fn finish(self, state: State, stop: Stop, iterations: u64) -> NewtonSolution {
-        let last = self.trace.last();
-        NewtonSolution {
-            info: NewtonInfo {
-                objective: last.map_or(f64::NAN, |p| p.objective),
-                violation: last.map_or(f64::NAN, |p| p.violation),
-                iterations,
-                stop,
-                trace: self.trace,
-            },
-            lambda: state.lambda,
-            theta: state.theta,
-        }
-    }
 }
 
 /// Minimises from a given start; inside [`Par::run`](crate::par::Par::run).
