@@ -59,6 +59,16 @@ fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
     open().map_err(|e| anyhow::anyhow!("{}: {e}", source.name))
 }
 
+/// A number to seven digits.
+fn number(x: f64) -> String {
+    let rounded: f64 = format!("{x:.6e}").parse().unwrap_or(x);
+    if rounded == 0.0 || (1e-4..1e9).contains(&rounded.abs()) {
+        rounded.to_string()
+    } else {
+        format!("{rounded:e}")
+    }
+}
+
 /// The most memory that this process has had, in mebibytes; where the system tells.
 fn peak_rss_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -2,6 +2,7 @@
 
 use super::{Common, Usage};
 use crate::{args, output};
+use gibbsite::cv::{DEFAULT_L2, GridParams, Penalties};
 use gibbsite::field::Structure;
 use gibbsite::field::train as field;
 use gibbsite::sequence::train::{Estimator, Generate, TrainParams};
@@ -15,6 +16,9 @@ pub(crate) struct Train {
     pub(crate) holdout: Option<PathBuf>,
     pub(crate) checkpoint: Option<PathBuf>,
     pub(crate) resume: bool,
+    /// Penalties to choose from, instead of the task's.
+    pub(crate) cv: Option<GridParams>,
+    pub(crate) plot: Option<PathBuf>,
     pub(crate) common: Common,
 }
 
@@ -66,9 +70,8 @@ impl TrainTask {
 impl Train {
     pub(crate) fn check(typed: args::Train) -> anyhow::Result<Self> {
         let usage = Usage(&["train"]);
-        usage.at_least_0("--l1", typed.l1);
-        let l2 = typed.l2.unwrap_or(if typed.l1 == 0.0 { 1.0 } else { 0.0 });
-        usage.at_least_0("--l2", l2);
+        let (penalties, cv) = penalties(&usage, &typed);
+        let Penalties { l1, l2 } = penalties;
         usage.at_least_0("--tolerance", tolerance(&typed));
         if typed.target_objective.is_some_and(|v| !v.is_finite()) {
             usage.wrong("--target-objective must be a finite number");
@@ -76,11 +79,12 @@ impl Train {
         if typed.min_count == 0 {
             usage.wrong("--min-count must be at least 1");
         }
+        let sparse = |l1: &f64| *l1 > 0.0;
         match typed.solver {
-            args::TrainSolver::Lbfgs if typed.l1 > 0.0 => {
+            args::TrainSolver::Lbfgs if typed.l1.iter().any(sparse) => {
                 usage.wrong("--solver lbfgs cannot make weights 0: use owlqn with --l1");
             }
-            args::TrainSolver::Owlqn if typed.l1 == 0.0 => {
+            args::TrainSolver::Owlqn if !typed.l1.iter().all(sparse) => {
                 usage.wrong("--solver owlqn is for --l1 above 0: use lbfgs");
             }
             _ => {}
@@ -93,7 +97,7 @@ impl Train {
                     template: typed.template.clone(),
                     min_count: typed.min_count,
                     params: TrainParams {
-                        l1: typed.l1,
+                        l1,
                         l2,
                         tolerance: tolerance(&typed),
                         target_objective: typed.target_objective,
@@ -113,7 +117,7 @@ impl Train {
                     },
                 })
             }
-            args::TrainFormat::Table => TrainTask::Table(Box::new(check_table(&usage, &typed, l2))),
+            args::TrainFormat::Table => TrainTask::Table(Box::new(check_table(&usage, &typed, penalties))),
         };
         let files = match &task {
             TrainTask::Sequences(task) => [task.template.as_ref(), None, None],
@@ -127,7 +131,13 @@ impl Train {
         };
         usage.one_stdin(&[&[Some(&typed.data), typed.holdout.as_ref()][..], &files].concat());
         let common = Common::from(typed.common);
-        for file in [common.output.as_deref(), Some(&typed.model), typed.checkpoint.as_deref()] {
+        let written = [
+            common.output.as_deref(),
+            Some(&typed.model),
+            typed.checkpoint.as_deref(),
+            typed.plot.as_deref(),
+        ];
+        for file in written {
             output::check(file)?;
         }
         Ok(Self {
@@ -137,9 +147,41 @@ impl Train {
             holdout: typed.holdout,
             checkpoint: typed.checkpoint,
             resume: typed.resume,
+            cv,
+            plot: typed.plot,
             common,
         })
     }
+
+    /// More folds than there are sequences or rows: wrong usage, though only the data shows it.
+    pub(crate) fn too_many_folds(&self, what: &dyn std::fmt::Display) -> ! {
+        Usage(&["train"]).wrong(&format!("--cv: {what}"))
+    }
+}
+
+/// The penalties, or those to choose from.
+fn penalties(usage: &Usage, typed: &args::Train) -> (Penalties, Option<GridParams>) {
+    let sparse = typed.l1.iter().any(|&l1| l1 != 0.0);
+    let l2 = match (&typed.l2, typed.cv) {
+        (Some(list), _) => list.clone(),
+        (None, _) if sparse => vec![0.0],
+        (None, Some(_)) => DEFAULT_L2.to_vec(),
+        (None, None) => vec![1.0],
+    };
+    for (name, list) in [("--l1", &typed.l1), ("--l2", &l2)] {
+        list.iter().for_each(|&value| usage.at_least_0(name, value));
+        if typed.cv.is_none() && list.len() > 1 {
+            usage.wrong(&format!("{name} is a list: one of it can be chosen with --cv K only"));
+        }
+    }
+    usage.svg(typed.plot.as_ref());
+    if typed.cv.is_some() && (typed.target_objective.is_some() || typed.checkpoint.is_some()) {
+        usage.wrong("--target-objective and --checkpoint are for one run: not with --cv");
+    }
+    let seed = Common::from_ref(&typed.common).seed;
+    let cv = typed.cv.map(|folds| GridParams::new(folds as usize, &typed.l1, &l2, seed));
+    let first = |list: &[f64]| list.first().copied().unwrap_or(0.0);
+    (Penalties { l1: first(&typed.l1), l2: first(&l2) }, cv)
 }
 
 fn check_sequences(usage: &Usage, typed: &args::Train) {
@@ -173,7 +215,7 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
     }
 }
 
-fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
+fn check_table(usage: &Usage, typed: &args::Train, Penalties { l1, l2 }: Penalties) -> TrainTable {
     let table = &typed.table;
     usage.at_least_0("--max-table-mib", table.max_table_mib);
     for (given, name) in [
@@ -218,7 +260,7 @@ fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
             args::Start::Zero => field::Start::Zero,
             args::Start::Pseudo => field::Start::Pseudo,
         },
-        l1: typed.l1,
+        l1,
         l2,
         tolerance: tolerance(typed),
         target_objective: typed.target_objective,

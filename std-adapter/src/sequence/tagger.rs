@@ -62,7 +62,7 @@ pub struct Tagged {
 pub struct TagError {
     /// Its number, from 0.
     pub sequence: usize,
-    cause: InferError,
+    pub(super) cause: InferError,
 }
 
 impl fmt::Display for TagError {

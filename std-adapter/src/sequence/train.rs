@@ -1,6 +1,6 @@
 //! From labelled sequences to a model.
 
-use crate::data::sequences::{Corpus, Sequences};
+use crate::data::sequences::{Alphabet, Corpus, Sequences};
 use crate::features::{Index, IndexError, Seen};
 use crate::model::sequence::{Facts, Origin, SequenceModel};
 use crate::objective::sequences::{EDGES, STATES, SequenceLikelihood, TRANSITIONS};
@@ -118,7 +118,15 @@ impl std::error::Error for TrainError {}
 /// # Errors
 /// [`TrainError::NoLabels`], or too many parameters.
 pub fn index(corpus: &Corpus, generate: Generate) -> Result<Index, TrainError> {
-    let (sequences, alphabet) = (&corpus.sequences, &corpus.alphabet);
+    index_of(&corpus.sequences, &corpus.alphabet, generate)
+}
+
+/// As [`index`](index()), of some sequences with this alphabet.
+pub(super) fn index_of(
+    sequences: &Sequences,
+    alphabet: &Alphabet,
+    generate: Generate,
+) -> Result<Index, TrainError> {
     let labels = alphabet.labels.len() as u32;
     if labels == 0 {
         return Err(TrainError::NoLabels);
@@ -263,7 +271,7 @@ pub fn train_indexed(
 }
 
 /// Weights for an index.
-fn fit(
+pub(super) fn fit(
     sequences: &Sequences,
     index: &Index,
     params: &TrainParams,

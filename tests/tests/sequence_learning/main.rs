@@ -7,6 +7,7 @@
 //! | `likelihood` | the likelihood and its gradient |
 //! | `training` | optima, interrupted runs, consistency |
 //! | `crfsuite` | the same optima and labels as CRFsuite |
+//! | `cross_validation` | penalties by cross-validation |
 //! | `tagging` | labellings, probabilities, constraints |
 //! | `chunks` | chunks and scores as conlleval counts them |
 //! | `models` | model files |
@@ -14,6 +15,7 @@
 mod chunks;
 mod corpus;
 mod crfsuite;
+mod cross_validation;
 mod expect;
 mod likelihood;
 mod models;

@@ -1,5 +1,6 @@
 //! From labelled sequences to a model.
 
+use super::choose::{Chosen, choose};
 use super::{Followed, Held, blame, converged, report_run, restore, text, trace_json};
 use crate::cmd::file_name;
 use crate::config::{Train, TrainSequences};
@@ -8,6 +9,7 @@ use crate::{Outcome, output};
 use gibbsite::data::sequences::{Corpus, Format, ReadParams, Sequences, Template, read, read_known};
 use gibbsite::features::Index;
 use gibbsite::model::sequence::Origin;
+use gibbsite::sequence::cv::cross_validate;
 use gibbsite::sequence::scheme::Constraints;
 use gibbsite::sequence::tagger::{Tagger, Want};
 use gibbsite::sequence::train::{Trained, index, train_indexed};
@@ -25,7 +27,6 @@ pub(super) fn run(config: &Train, task: &TrainSequences) -> anyhow::Result<Outco
         let generate = &mut task.params.generate;
         generate.no_transitions = !template.transitions() && !generate.all_transitions;
     }
-    let task = &task;
     let read_params = ReadParams { min_count: task.min_count, par: common.par, ..ReadParams::new(format) };
     let corpus = read(&config.data, &read_params).map_err(|e| blame(&config.data, &e))?;
     let read_seconds = start.elapsed().as_secs_f64();
@@ -48,6 +49,8 @@ pub(super) fn run(config: &Train, task: &TrainSequences) -> anyhow::Result<Outco
     let resumed = restore(config)?;
     catch_ctrl_c();
     let start = Instant::now();
+    let chosen = choose(config, |how, watch| cross_validate(&corpus, &task.params, how, watch))?;
+    chosen.set(&mut task.params.l1, &mut task.params.l2);
     let mut followed = Followed::new(config, held);
     let name = file_name(&config.data);
     let mut watch = |point: &_, state: &_| followed.step(point, state);
@@ -56,12 +59,12 @@ pub(super) fn run(config: &Train, task: &TrainSequences) -> anyhow::Result<Outco
     let seconds = start.elapsed().as_secs_f64();
     followed.finish(&trained.state)?;
     output::write(Some(&config.model), &trained.model.to_bytes())?;
-    let converged = converged(config, &trained.info);
+    let converged = converged(config, &trained.info) && chosen.converged();
     let (time, held) = ((seconds, read_seconds), followed.accuracies);
     let text = if common.json {
-        report_json(&trained, converged, time, &held)
+        report_json(&trained, &chosen, converged, time, &held)
     } else {
-        report_text(&trained, converged, time, &held)
+        report_text(&trained, &chosen, converged, time, &held)
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(if converged { Outcome::Done } else { Outcome::Unconverged })
@@ -108,12 +111,13 @@ fn accuracy(config: &Train, index: Index, held: Sequences) -> Held<'_> {
 
 fn report_json(
     trained: &Trained,
+    chosen: &Chosen,
     converged: bool,
     (seconds, read_seconds): (f64, f64),
     held: &[f64],
 ) -> String {
     let Trained { model, info, log_likelihood, .. } = trained;
-    let value = json!({
+    let mut value = json!({
         "objective": info.end.objective,
         "log_likelihood": log_likelihood,
         "violation": info.end.violation,
@@ -132,13 +136,20 @@ fn report_json(
         "peak_rss_mib": crate::cmd::peak_rss_mib(),
         "trace": trace_json(info, held),
     });
+    chosen.add_json(&mut value);
     format!("{value}\n")
 }
 
-fn report_text(trained: &Trained, converged: bool, time: (f64, f64), held: &[f64]) -> String {
+fn report_text(
+    trained: &Trained,
+    chosen: &Chosen,
+    converged: bool,
+    time: (f64, f64),
+    held: &[f64],
+) -> String {
     let Trained { model, info, .. } = trained;
     let facts = &model.facts;
-    let mut text = String::new();
+    let mut text = chosen.table("sequence");
     let labels = model.alphabet.labels.len();
     let _ = writeln!(text, "sequences        {} ({} items, {labels} labels)", facts.sequences, facts.items);
     let _ = writeln!(text, "parameters       {} ({} not 0)", model.index.len(), info.end.nonzeros);
