@@ -12,7 +12,7 @@ pub(crate) mod train;
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
-use gibbsite::model::{Container, FieldModel, Kind, RegressionModel, SequenceModel};
+use gibbsite::model::{Container, FieldModel, Kind, ModelFile, RegressionModel, SequenceModel};
 use std::path::Path;
 
 /// What messages call an input.
@@ -47,9 +47,9 @@ pub(crate) enum AnyModel {
 
 /// Opens a model that `--model` wrote; errors begin with the file's name.
 fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
-    let source = Source::open(path)?;
+    let source = ModelFile::open(path)?;
     let open = || {
-        let file = Container::open(&source.bytes)?;
+        let file = Container::open(source.bytes())?;
         match file.kind {
             Kind::SEQUENCES => SequenceModel::from_container(&file).map(AnyModel::Sequences),
             Kind::FIELD => FieldModel::from_container(&file).map(|m| AnyModel::Field(Box::new(m))),

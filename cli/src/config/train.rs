@@ -5,7 +5,7 @@ use crate::{args, output};
 use gibbsite::cv::{DEFAULT_L2, GridParams, Penalties};
 use gibbsite::field::Structure;
 use gibbsite::field::train as field;
-use gibbsite::sequence::train::{Estimator, Generate, TrainParams};
+use gibbsite::sequence::train::{Estimator, Generate, Solver, TrainParams};
 use std::path::PathBuf;
 
 #[derive(Debug)]
@@ -87,9 +87,10 @@ impl Train {
             args::TrainSolver::Owlqn if !typed.l1.iter().all(sparse) => {
                 usage.wrong("--solver owlqn is for --l1 above 0: use lbfgs");
             }
+            args::TrainSolver::Sgd => check_sgd(&usage, &typed, l2, cv.as_ref()),
             _ => {}
         }
-        let par = Common::from_ref(&typed.common).par;
+        let Common { par, seed, .. } = Common::from_ref(&typed.common);
         let task = match typed.format {
             args::TrainFormat::Crfsuite | args::TrainFormat::Columns => {
                 check_sequences(&usage, &typed);
@@ -112,6 +113,11 @@ impl Train {
                             _ => Estimator::Likelihood,
                         },
                         start_pseudo: typed.table.start == args::Start::Pseudo,
+                        solver: match typed.solver {
+                            args::TrainSolver::Sgd => Solver::Sgd,
+                            _ => Solver::QuasiNewton,
+                        },
+                        seed,
                         par,
                         ..TrainParams::default()
                     },
@@ -182,6 +188,22 @@ fn penalties(usage: &Usage, typed: &args::Train) -> (Penalties, Option<GridParam
     let cv = typed.cv.map(|folds| GridParams::new(folds as usize, &typed.l1, &l2, seed));
     let first = |list: &[f64]| list.first().copied().unwrap_or(0.0);
     (Penalties { l1: first(&typed.l1), l2: first(&l2) }, cv)
+}
+
+fn check_sgd(usage: &Usage, typed: &args::Train, l2: f64, cv: Option<&GridParams>) {
+    if typed.format == args::TrainFormat::Table {
+        usage.wrong("--solver sgd is for sequences, not for --format table");
+    }
+    let tried = cv.map_or(&[][..], |how| &how.grid[..]);
+    if typed.l1.iter().any(|&l1| l1 > 0.0) {
+        usage.wrong("--solver sgd cannot make weights 0: use owlqn with --l1");
+    }
+    if l2 == 0.0 || tried.iter().any(|p| p.l2 == 0.0) {
+        usage.wrong("--solver sgd needs --l2 above 0: its steps are scaled by it");
+    }
+    if typed.checkpoint.is_some() {
+        usage.wrong("--checkpoint saves runs of lbfgs and owlqn, not of sgd");
+    }
 }
 
 fn check_sequences(usage: &Usage, typed: &args::Train) {

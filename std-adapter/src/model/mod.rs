@@ -5,6 +5,7 @@
 
 pub mod container;
 pub mod field;
+mod file;
 mod header;
 pub mod regression;
 mod sections;
@@ -13,5 +14,6 @@ mod varint;
 
 pub use container::{Container, Kind, ModelError};
 pub use field::FieldModel;
+pub use file::ModelFile;
 pub use regression::{Naming, RegressionModel};
 pub use sequence::SequenceModel;

@@ -10,6 +10,8 @@
 //! | `piecewise` | each factor normalised by itself |
 //! | `rows` | weights of attributes, arranged for that |
 //! | `sequences` | the likelihood of sequences, fast |
+//! | `term` | what one sequence adds to it |
+//! | `single` | one sequence at a time, for stochastic gradients |
 //! | `disjoint` | each component a problem of its own, parameters averaged |
 
 pub mod components;
@@ -20,7 +22,9 @@ mod piece;
 pub mod piecewise;
 pub(crate) mod rows;
 pub mod sequences;
+pub(crate) mod single;
 mod tables;
+pub(crate) mod term;
 
 use crate::field::FieldError;
 use crate::par::Par;

@@ -8,6 +8,7 @@
 //! | `training` | optima, interrupted runs, consistency |
 //! | `crfsuite` | the same optima and labels as CRFsuite |
 //! | `cross_validation` | penalties by cross-validation |
+//! | `stochastic` | averaged stochastic gradients |
 //! | `tagging` | labellings, probabilities, constraints |
 //! | `chunks` | chunks and scores as conlleval counts them |
 //! | `models` | model files |
@@ -19,5 +20,6 @@ mod cross_validation;
 mod expect;
 mod likelihood;
 mod models;
+mod stochastic;
 mod tagging;
 mod training;

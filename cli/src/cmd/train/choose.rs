@@ -85,17 +85,17 @@ impl Chosen {
         let chunks = found.points.iter().any(|p| p.chunk.is_some());
         let last = if chunks { "  chunk F1" } else { "" };
         let _ = writeln!(text, "held out, of a {sample}:");
-        let _ = writeln!(text, "{:>10} {:>10} {loss:>12} ± s.e.      accuracy{last}", "C1", "C2");
+        let _ = writeln!(text, "{:>10} {:>10} {loss:>12} ± {:<10} accuracy{last}", "C1", "C2", "s.e.");
         for (k, point) in found.points.iter().enumerate() {
             let (l1, l2) = (number(point.penalties.l1), number(point.penalties.l2));
             let (loss, se, right) = (point.log_loss, point.log_loss_se, accuracy(point));
-            let _ = write!(text, "{l1:>10} {l2:>10} {loss:>12.6} ± {se:<10.6} {right:.5}");
+            let mut line = format!("{l1:>10} {l2:>10} {loss:>12.6} ± {se:<10.6} {right:<8.5}");
             if let Some(hits) = &point.chunk {
-                let _ = write!(text, "  {:.5} ", hits.f1());
+                let _ = write!(line, "  {:<8.5}", hits.f1());
             }
-            let mark = if k == found.best { "  chosen" } else { "" };
-            let early = if point.converged { "" } else { "  not converged" };
-            let _ = writeln!(text, "{mark}{early}");
+            line.push_str(if k == found.best { "  chosen" } else { "" });
+            line.push_str(if point.converged { "" } else { "  not converged" });
+            let _ = writeln!(text, "{}", line.trim_end());
         }
         text.push('\n');
         text

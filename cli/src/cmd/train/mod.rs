@@ -144,6 +144,7 @@ fn converged(config: &Train, info: &LbfgsInfo) -> bool {
         let why = match info.stop {
             Stop::Iterations => "the limit on iterations was reached",
             Stop::Precision => "rounding allows no further progress",
+            Stop::Slow => "the objective hardly falls any more",
             _ => "interrupted",
         };
         config.common.warn(&format!(
