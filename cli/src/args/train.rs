@@ -23,7 +23,7 @@ use std::path::PathBuf;
   gibbsite train --format columns --template chunk.tpl train.txt --model chunk.gib --holdout test.txt
   gibbsite train --format crfsuite train.txt.gz --l1 1 --l2 0.1 --model small.gib --json
   gibbsite train --format crfsuite train.txt --cv 5 --l2 0.1,1,10 --plot cv.svg --model m.gib
-  gibbsite train --format crfsuite huge.txt --model m.gib --checkpoint m.ckpt --resume
+  gibbsite train --format crfsuite huge.txt --stream --model m.gib --checkpoint m.ckpt --resume
   gibbsite train --format table weather.csv --outputs sky,wind,rain,umbrella --inputs '*' --structure chain --model w.gib
   gibbsite train --format table images.csv --outputs 'p*' --structure grid:20x20 --share --estimator composite --components combs --model i.gib")]
 pub(crate) struct Train {
@@ -78,6 +78,9 @@ pub(crate) struct Train {
     /// A weight for every transition, not only for those seen (CRFsuite's feature.possible_transitions).
     #[arg(long)]
     pub(crate) all_transitions: bool,
+    /// sequences: for data larger than memory. Sequences go to a temporary file next to the model, which is read again in every pass; the model is the same.
+    #[arg(long)]
+    pub(crate) stream: bool,
     /// Tell the accuracy on FILE after each iteration.
     #[arg(long, value_name = "FILE")]
     pub(crate) holdout: Option<PathBuf>,

@@ -32,6 +32,8 @@ pub(crate) enum TrainTask {
 pub(crate) struct TrainSequences {
     pub(crate) template: Option<PathBuf>,
     pub(crate) min_count: u64,
+    /// Sequences go to a temporary file.
+    pub(crate) stream: bool,
     pub(crate) params: TrainParams,
 }
 
@@ -97,6 +99,7 @@ impl Train {
                 TrainTask::Sequences(TrainSequences {
                     template: typed.template.clone(),
                     min_count: typed.min_count,
+                    stream: typed.stream,
                     params: TrainParams {
                         l1,
                         l2,
@@ -216,6 +219,15 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
         }
         _ => {}
     }
+    for (given, name) in [
+        (typed.cv.is_some(), "--cv"),
+        (typed.solver == args::TrainSolver::Sgd, "--solver sgd"),
+        (typed.min_count > 1, "--min-count"),
+    ] {
+        if given && typed.stream {
+            usage.wrong(&format!("{name} needs all sequences in memory: not with --stream"));
+        }
+    }
     if !matches!(typed.estimator, args::Estimator::Mle | args::Estimator::Pseudo) {
         usage.wrong("sequences are trained by --estimator mle or pseudo: their likelihood is exact and fast");
     }
@@ -245,6 +257,7 @@ fn check_table(usage: &Usage, typed: &args::Train, Penalties { l1, l2 }: Penalti
         (typed.min_count != 1, "--min-count"),
         (typed.all_states, "--all-states"),
         (typed.all_transitions, "--all-transitions"),
+        (typed.stream, "--stream"),
     ] {
         if given {
             usage.wrong(&format!("{name} is for sequences, not for --format table"));

@@ -87,6 +87,20 @@ fn threads_do_not_change_a_bit() {
 }
 
 #[test]
+fn streamed_data_gives_the_same_model() {
+    let (_a, whole) = pump(&[]);
+    let (streamed_folder, streamed) = pump(&["--stream", "--holdout", "pump.test.txt", "--quiet"]);
+    assert!(fs::read(whole).unwrap() == fs::read(streamed).unwrap());
+    // The temporary file is gone.
+    assert_eq!(super::listing(streamed_folder.path()), ["m.gib"]);
+    for more in [&["--cv", "3"][..], &["--solver", "sgd"], &["--min-count", "2"]] {
+        let run = run(&[PUMP, &["--model", "m.gib", "--stream"], more].concat());
+        assert_eq!(run.code, 2, "{more:?}: {}", run.stderr);
+        assert!(run.stderr.contains("not with --stream"), "{more:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn stochastic_gradients() {
     let folder = folder(&[]);
     let model = at(&folder, "m.gib");

@@ -15,11 +15,12 @@
 
 use super::rows::Layout;
 use super::term::{Chunk, Weights, one_sequence};
-use crate::data::sequences::Sequences;
+use crate::data::sequences::{Sequences, Supply};
 use crate::features::Index;
 use crate::par::{Kernel, Par, vectorized};
 use crate::solver::lbfgs::Smooth;
 use gibbsite_core::infer::chain::Shared;
+use std::ops::Range;
 
 /// Which template of the [`Index`] is what.
 pub const STATES: usize = 0;
@@ -31,7 +32,7 @@ pub const EDGES: usize = 2;
 /// The negative log-likelihood of sequences.
 #[derive(Debug)]
 pub struct SequenceLikelihood<'a> {
-    sequences: &'a Sequences,
+    sequences: Supply<'a>,
     index: &'a Index,
     labels: usize,
     /// Each item given its neighbours' labels, instead of all together.
@@ -51,30 +52,37 @@ const ITEMS: usize = 256;
 impl<'a> SequenceLikelihood<'a> {
     /// Of these sequences. `index` has the templates [`STATES`] and [`TRANSITIONS`], and [`EDGES`] if edges have attributes.
     pub fn new(sequences: &'a Sequences, index: &'a Index, par: Par) -> Self {
+        Self::of(Supply::Memory(sequences), index, false, par)
+    }
+
+    /// Of sequences wherever they are; `local` for the pseudolikelihood.
+    pub(crate) fn of(sequences: Supply<'a>, index: &'a Index, local: bool, par: Par) -> Self {
         let labels = index.size(STATES);
         let stride = Shared::<f64>::stride(labels);
         let layout = Layout::new(index, stride);
         let room = (GRADIENTS / (8 * (index.len() + layout.len()).max(1))).clamp(2, MOST);
         let chunks = sequences.items().div_ceil(ITEMS).clamp(1, room);
-        let mut first = 0;
-        let chunks = (1..=chunks).map(|k| {
-            // Cut where the items are as many as in the others.
-            let items = sequences.items() * k / chunks;
-            let mut end = first;
-            while end < sequences.len() && sequences.range(end).end <= items {
-                end += 1;
+        // Cut where the items are as many as in the others.
+        let (mut cuts, mut seen, mut items) = (vec![0], 0, 0);
+        sequences.visit(0..sequences.len(), &mut |part, own| {
+            for s in own {
+                let end = items + part.range(s).len();
+                while cuts.len() < chunks && end > sequences.items() * cuts.len() / chunks {
+                    cuts.push(seen);
+                }
+                (seen, items) = (seen + 1, end);
             }
-            let part = first..if k == chunks { sequences.len() } else { end };
-            first = part.end;
-            Chunk::new(part, index.len(), layout.len(), labels)
         });
-        let chunks = chunks.collect();
-        Self { sequences, index, labels, local: false, par, layout, weights: Vec::new(), chunks }
+        cuts.resize(chunks, seen);
+        cuts.push(sequences.len());
+        let chunk = |ends: &[usize]| Chunk::new(ends[0]..ends[1], index.len(), layout.len(), labels);
+        let chunks = cuts.windows(2).map(chunk).collect();
+        Self { sequences, index, labels, local, par, layout, weights: Vec::new(), chunks }
     }
 
     /// The pseudolikelihood instead of the likelihood.
     pub fn pseudo(sequences: &'a Sequences, index: &'a Index, par: Par) -> Self {
-        Self { local: true, ..Self::new(sequences, index, par) }
+        Self::of(Supply::Memory(sequences), index, true, par)
     }
 }
 
@@ -98,7 +106,13 @@ impl Smooth for SequenceLikelihood<'_> {
         let (layout, rows, local) = (&self.layout, &self.weights[..], self.local);
         let weights = Weights { index, layout, theta, rows, table: &table, shared, scale: 1.0, local };
         self.par.map(self.chunks.iter_mut().collect(), |chunk| {
-            vectorized(Pass { sequences, weights, chunk });
+            chunk.clear();
+            let whole = sequences.visit(chunk.sequences.clone(), &mut |sequences, own| {
+                vectorized(Pass { sequences, own, weights, chunk });
+            });
+            if !whole {
+                chunk.value = f64::NAN;
+            }
         });
         gradient.fill(0.0);
         let mut counts = vec![0.0; labels * labels];
@@ -118,9 +132,10 @@ impl Smooth for SequenceLikelihood<'_> {
     }
 }
 
-/// One chunk.
+/// Some sequences of a chunk.
 struct Pass<'a> {
     sequences: &'a Sequences,
+    own: Range<usize>,
     weights: Weights<'a>,
     chunk: &'a mut Chunk,
 }
@@ -129,14 +144,9 @@ impl Kernel for Pass<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { sequences, weights, chunk } = self;
+        let Self { sequences, own, weights, chunk } = self;
         let Weights { index, layout, .. } = weights;
-        chunk.value = 0.0;
-        chunk.gradient.fill(0.0);
-        chunk.slopes.fill(0.0);
-        chunk.pairs.fill(0.0);
-        chunk.transitions.fill(0.0);
-        for s in chunk.sequences.clone() {
+        for s in own {
             let sequence = &sequences.sequence(s);
             let value = one_sequence(&weights, sequences, sequence, chunk);
             // Scores that are not finite, or a gold labelling that is not possible: out of bounds.

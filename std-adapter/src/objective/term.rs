@@ -52,6 +52,14 @@ impl Chunk {
             scratch: Scratch::default(),
         }
     }
+
+    /// All sums at 0.
+    pub(super) fn clear(&mut self) {
+        self.value = 0.0;
+        for sums in [&mut self.gradient, &mut self.slopes, &mut self.pairs, &mut self.transitions] {
+            sums.fill(0.0);
+        }
+    }
 }
 
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 use super::scheme::Constraints;
 use super::score::SequenceScore;
 use super::tagger::{TagError, Tagger, Want};
-use super::train::{TrainError, TrainParams, fit, index_of};
+use super::train::{Data, TrainError, TrainParams, fit, index};
 use crate::cv::{Fold, GridError, GridFound, GridParams, Held, Trial, Watch, folds, over_grid};
-use crate::data::sequences::Corpus;
+use crate::data::sequences::{Corpus, Supply};
 use crate::features::Index;
 use crate::solver::lbfgs::{State, Stop};
 use std::fmt;
@@ -63,18 +63,20 @@ pub fn cross_validate(
 ) -> Result<GridFound, GridError<FoldError>> {
     let mut folds: Vec<(Fold, Option<Index>)> =
         folds(corpus.sequences.len(), how)?.into_iter().map(|fold| (fold, None)).collect();
-    over_grid(&mut folds, &how.grid, |(fold, index), penalties| {
+    over_grid(&mut folds, &how.grid, |(fold, own), penalties| {
         let kept = corpus.sequences.select(&fold.kept);
-        let index = match index {
-            Some(index) => &*index,
+        let supply = Supply::Memory(&kept);
+        let index = match own {
+            Some(own) => &*own,
             None => {
-                index.insert(index_of(&kept, &corpus.alphabet, params.generate).map_err(FoldError::Train)?)
+                let data = Data { sequences: supply, alphabet: &corpus.alphabet };
+                own.insert(index(data, params.generate).map_err(FoldError::Train)?)
             }
         };
         let params = TrainParams { l1: penalties.l1, l2: penalties.l2, ..params.clone() };
         let mut each = |point: &_, _: &_| watch(&Trial { penalties, fold: fold.number, point: *point });
         let start = fold.theta.take().map(State::new);
-        let (state, info) = fit(&kept, index, &params, start, &mut each).map_err(FoldError::Train)?;
+        let (state, info) = fit(supply, index, &params, start, &mut each).map_err(FoldError::Train)?;
         if info.stop == Stop::Interrupted {
             return Ok(None);
         }

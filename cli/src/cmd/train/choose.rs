@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::fmt::{Display, Write};
 
 /// What cross-validation found, if it was asked for.
+#[derive(Default)]
 pub(super) struct Chosen(Option<GridFound>);
 
 /// Cross-validates if it was asked for; says what the user should know, and draws.

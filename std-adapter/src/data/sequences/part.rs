@@ -261,6 +261,36 @@ impl<'a> Part<'a> {
         self.lines += part.lines;
     }
 
+    /// How many attributes the items have.
+    pub(super) fn entries(&self) -> usize {
+        self.lists.ids.len()
+    }
+
+    /// Takes out all sequences that have ended. Sets of labels stay.
+    pub(super) fn take_ended(&mut self) -> Sequences {
+        let at = self.breaks.last().copied().unwrap_or(0);
+        let split = |lists: &mut Lists| {
+            let entries = lists.starts[at];
+            let starts = lists.starts[at..].iter().map(|start| start - entries).collect();
+            let rest = Lists { starts, ids: lists.ids.split_off(entries) };
+            lists.starts.truncate(at + 1);
+            (std::mem::replace(lists, rest), entries)
+        };
+        let (attributes, entries) = split(&mut self.lists);
+        let (edges, _) = split(&mut self.edges);
+        let values = (!self.values.is_empty()).then(|| {
+            self.values.resize(entries + self.lists.ids.len(), 1.0);
+            let rest = self.values.split_off(entries);
+            std::mem::replace(&mut self.values, rest)
+        });
+        let rest = self.gold.split_off(at);
+        let gold = std::mem::replace(&mut self.gold, rest);
+        let mut starts = vec![0];
+        starts.append(&mut self.breaks);
+        starts.dedup();
+        Sequences { starts, gold, sets: Vec::new(), attributes, values, edges }
+    }
+
     /// All sequences, and the dictionaries, which are empty if those of a model were used.
     pub(super) fn finish(mut self) -> (Sequences, Alphabet) {
         let items = self.gold.len();

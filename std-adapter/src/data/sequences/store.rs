@@ -41,6 +41,15 @@ impl Gold {
         (self.0 < Self::SETS).then_some(self.0)
     }
 
+    /// As one number, and back.
+    pub(super) fn word(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn of_word(word: u32) -> Self {
+        Self(word)
+    }
+
     /// Which of [`Sequences::sets`] it is, if it is one.
     #[inline]
     pub fn set(self) -> Option<usize> {
