@@ -1,6 +1,6 @@
 //! K-fold cross-validation, as far as it does not depend on what is learned: folds, grids of penalties, means with standard errors, the choice.
 //!
-//! [`regress::cv`](crate::regress::cv) tries a path of `λ`; [`sequence::cv`](crate::sequence::cv) and [`field::cv`](crate::field::cv) try pairs of `C₁` and `C₂` ([`over_grid`]).
+//! [`regress::cv`](crate::regress::cv) tries a path of `λ`; [`sequence::cv`](crate::sequence::cv) and [`field::cv`](crate::field::cv) try pairs of `C₁` and `C₂`.
 
 use crate::sequence::score::Hits;
 use crate::solver::lbfgs::Point;

@@ -11,6 +11,7 @@ mod columns;
 mod crfsuite;
 mod dictionary;
 mod part;
+mod rare;
 mod spill;
 mod store;
 mod template;
@@ -204,8 +205,8 @@ fn grown(input: Input<'_>, params: &ReadParams) -> Result<Corpus, ReadError> {
     if params.min_count > 1 {
         let Sequences { attributes, values, edges, .. } = &mut sequences;
         for (different, occurrences) in [
-            part::drop_rare(attributes, values.as_mut(), &mut alphabet.attributes, params.min_count),
-            part::drop_rare(edges, None, &mut alphabet.edge_attributes, params.min_count),
+            rare::drop_rare(attributes, values.as_mut(), &mut alphabet.attributes, params.min_count),
+            rare::drop_rare(edges, None, &mut alphabet.edge_attributes, params.min_count),
         ] {
             report.rare += different;
             report.rare_occurrences += occurrences;
