@@ -48,6 +48,13 @@ pub(crate) fn write(path: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A file without a name in the folder of another one, gone when it is closed.
+pub(crate) fn temporary(beside: &Path) -> anyhow::Result<fs::File> {
+    let folder = folder(beside);
+    tempfile::tempfile_in(folder)
+        .with_context(|| format!("{}: cannot make a temporary file", folder.display()))
+}
+
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

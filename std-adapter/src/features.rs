@@ -181,18 +181,30 @@ impl Index {
     /// # Errors
     /// An [`IndexError`], also if a list does not ascend or leads outside the outputs; the index is then as before.
     pub fn push_lists(&mut self, arities: &[u32], lists: &[Vec<u32>]) -> Result<usize, IndexError> {
-        let size = size_of(arities)?;
         let mut starts = vec![0u32];
         let mut configurations = Vec::new();
         for list in lists {
-            if !list.is_sorted_by(|a, b| a < b) || list.last().is_some_and(|&last| last >= size) {
-                return Err(IndexError::Configuration);
-            }
             configurations.extend_from_slice(list);
             starts.push(u32::try_from(configurations.len()).map_err(|_| IndexError::TooLarge)?);
         }
-        if u32::try_from(lists.len()).is_err() {
+        self.push_flat(arities, starts, configurations)
+    }
+
+    /// As [`push_lists`](Self::push_lists), with all lists one after the other: that of attribute `a` is `configurations[starts[a]..starts[a + 1]]`.
+    pub(crate) fn push_flat(
+        &mut self,
+        arities: &[u32],
+        starts: Vec<u32>,
+        configurations: Vec<u32>,
+    ) -> Result<usize, IndexError> {
+        let size = size_of(arities)?;
+        if u32::try_from(starts.len()).is_err() {
             return Err(IndexError::TooLarge);
+        }
+        let list = |ends: &[u32]| configurations.get(ends[0] as usize..ends[1] as usize);
+        let good = |list: &[u32]| list.is_sorted_by(|a, b| a < b) && list.last().is_none_or(|&c| c < size);
+        if !starts.windows(2).all(|ends| list(ends).is_some_and(good)) {
+            return Err(IndexError::Configuration);
         }
         self.push(Template::sparse(arities.to_vec(), size, starts, configurations))
     }

@@ -3,6 +3,7 @@
 //! Data flows one way: files ([`data`]) to networks, networks to plans ([`plan`]), plans and core's engines to
 //! answers ([`infer`]). Parallelism ([`par`]) is a parameter and never changes a result.
 
+pub mod cv;
 pub mod data;
 pub mod export;
 pub mod features;

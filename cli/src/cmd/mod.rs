@@ -14,7 +14,7 @@ pub(crate) mod train;
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
-use gibbsite::model::{Container, FieldModel, Kind, RegressionModel, SequenceModel};
+use gibbsite::model::{Container, FieldModel, Kind, ModelFile, RegressionModel, SequenceModel};
 use std::path::Path;
 
 /// What messages call an input.
@@ -49,20 +49,29 @@ pub(crate) enum AnyModel {
 
 /// Opens a model that `--model` wrote; errors begin with the file's name.
 fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
-    let source = Source::open(path)?;
-    if Container::open(&source.bytes).is_ok_and(|file| file.kind == Kind::GAUSSIAN) {
-        let name = &source.name;
-        anyhow::bail!("{name}: a Gaussian CRF: use `gibbsite gaussian predict`, which also scores it");
-    }
-    let open = || {
-        let file = Container::open(&source.bytes)?;
-        match file.kind {
-            Kind::SEQUENCES => SequenceModel::from_container(&file).map(AnyModel::Sequences),
-            Kind::FIELD => FieldModel::from_container(&file).map(|m| AnyModel::Field(Box::new(m))),
-            _ => RegressionModel::from_container(&file).map(AnyModel::Regression),
-        }
+    let source = ModelFile::open(path)?;
+    let named = |e| anyhow::anyhow!("{}: {e}", source.name);
+    let file = Container::open(source.bytes()).map_err(named)?;
+    let model = match file.kind {
+        Kind::SEQUENCES => SequenceModel::from_container(&file).map(AnyModel::Sequences),
+        Kind::FIELD => FieldModel::from_container(&file).map(|m| AnyModel::Field(Box::new(m))),
+        Kind::GAUSSIAN => anyhow::bail!(
+            "{}: a Gaussian CRF: use `gibbsite gaussian predict`, which also scores it",
+            source.name
+        ),
+        _ => RegressionModel::from_container(&file).map(AnyModel::Regression),
     };
-    open().map_err(|e| anyhow::anyhow!("{}: {e}", source.name))
+    model.map_err(named)
+}
+
+/// A number to seven digits.
+fn number(x: f64) -> String {
+    let rounded: f64 = format!("{x:.6e}").parse().unwrap_or(x);
+    if rounded == 0.0 || (1e-4..1e9).contains(&rounded.abs()) {
+        rounded.to_string()
+    } else {
+        format!("{rounded:e}")
+    }
 }
 
 /// The most memory that this process has had, in mebibytes; where the system tells.

@@ -2,10 +2,11 @@
 
 use super::{Common, Usage};
 use crate::{args, output};
+use gibbsite::cv::{DEFAULT_L2, GridParams, Penalties};
 use gibbsite::field::Structure;
 use gibbsite::field::train as field;
 use gibbsite::objective::Inference;
-use gibbsite::sequence::train::{Estimator, Generate, TrainParams};
+use gibbsite::sequence::train::{Estimator, Generate, Solver, TrainParams};
 use std::path::PathBuf;
 
 #[derive(Debug)]
@@ -16,6 +17,9 @@ pub(crate) struct Train {
     pub(crate) holdout: Option<PathBuf>,
     pub(crate) checkpoint: Option<PathBuf>,
     pub(crate) resume: bool,
+    /// Penalties to choose from, instead of the task's.
+    pub(crate) cv: Option<GridParams>,
+    pub(crate) plot: Option<PathBuf>,
     pub(crate) common: Common,
 }
 
@@ -29,6 +33,8 @@ pub(crate) enum TrainTask {
 pub(crate) struct TrainSequences {
     pub(crate) template: Option<PathBuf>,
     pub(crate) min_count: u64,
+    /// Sequences go to a temporary file.
+    pub(crate) stream: bool,
     pub(crate) params: TrainParams,
 }
 
@@ -67,9 +73,8 @@ impl TrainTask {
 impl Train {
     pub(crate) fn check(typed: args::Train) -> anyhow::Result<Self> {
         let usage = Usage(&["train"]);
-        usage.at_least_0("--l1", typed.l1);
-        let l2 = typed.l2.unwrap_or(if typed.l1 == 0.0 { 1.0 } else { 0.0 });
-        usage.at_least_0("--l2", l2);
+        let (penalties, cv) = penalties(&usage, &typed);
+        let Penalties { l1, l2 } = penalties;
         usage.at_least_0("--tolerance", tolerance(&typed));
         if typed.target_objective.is_some_and(|v| !v.is_finite()) {
             usage.wrong("--target-objective must be a finite number");
@@ -77,24 +82,27 @@ impl Train {
         if typed.min_count == 0 {
             usage.wrong("--min-count must be at least 1");
         }
+        let sparse = |l1: &f64| *l1 > 0.0;
         match typed.solver {
-            args::TrainSolver::Lbfgs if typed.l1 > 0.0 => {
+            args::TrainSolver::Lbfgs if typed.l1.iter().any(sparse) => {
                 usage.wrong("--solver lbfgs cannot make weights 0: use owlqn with --l1");
             }
-            args::TrainSolver::Owlqn if typed.l1 == 0.0 => {
+            args::TrainSolver::Owlqn if !typed.l1.iter().all(sparse) => {
                 usage.wrong("--solver owlqn is for --l1 above 0: use lbfgs");
             }
+            args::TrainSolver::Sgd => check_sgd(&usage, &typed, l2, cv.as_ref()),
             _ => {}
         }
-        let par = Common::from_ref(&typed.common).par;
+        let Common { par, seed, .. } = Common::from_ref(&typed.common);
         let task = match typed.format {
             args::TrainFormat::Crfsuite | args::TrainFormat::Columns => {
                 check_sequences(&usage, &typed);
                 TrainTask::Sequences(TrainSequences {
                     template: typed.template.clone(),
                     min_count: typed.min_count,
+                    stream: typed.stream,
                     params: TrainParams {
-                        l1: typed.l1,
+                        l1,
                         l2,
                         tolerance: tolerance(&typed),
                         target_objective: typed.target_objective,
@@ -109,12 +117,17 @@ impl Train {
                             _ => Estimator::Likelihood,
                         },
                         start_pseudo: typed.table.start == args::Start::Pseudo,
+                        solver: match typed.solver {
+                            args::TrainSolver::Sgd => Solver::Sgd,
+                            _ => Solver::QuasiNewton,
+                        },
+                        seed,
                         par,
                         ..TrainParams::default()
                     },
                 })
             }
-            args::TrainFormat::Table => TrainTask::Table(Box::new(check_table(&usage, &typed, l2))),
+            args::TrainFormat::Table => TrainTask::Table(Box::new(check_table(&usage, &typed, penalties))),
         };
         let files = match &task {
             TrainTask::Sequences(task) => [task.template.as_ref(), None, None],
@@ -128,7 +141,13 @@ impl Train {
         };
         usage.one_stdin(&[&[Some(&typed.data), typed.holdout.as_ref()][..], &files].concat());
         let common = Common::from(typed.common);
-        for file in [common.output.as_deref(), Some(&typed.model), typed.checkpoint.as_deref()] {
+        let written = [
+            common.output.as_deref(),
+            Some(&typed.model),
+            typed.checkpoint.as_deref(),
+            typed.plot.as_deref(),
+        ];
+        for file in written {
             output::check(file)?;
         }
         Ok(Self {
@@ -138,8 +157,56 @@ impl Train {
             holdout: typed.holdout,
             checkpoint: typed.checkpoint,
             resume: typed.resume,
+            cv,
+            plot: typed.plot,
             common,
         })
+    }
+
+    /// More folds than there are sequences or rows: wrong usage, though only the data shows it.
+    pub(crate) fn too_many_folds(&self, what: &dyn std::fmt::Display) -> ! {
+        Usage(&["train"]).wrong(&format!("--cv: {what}"))
+    }
+}
+
+/// The penalties, or those to choose from.
+fn penalties(usage: &Usage, typed: &args::Train) -> (Penalties, Option<GridParams>) {
+    let sparse = typed.l1.iter().any(|&l1| l1 != 0.0);
+    let l2 = match (&typed.l2, typed.cv) {
+        (Some(list), _) => list.clone(),
+        (None, _) if sparse => vec![0.0],
+        (None, Some(_)) => DEFAULT_L2.to_vec(),
+        (None, None) => vec![1.0],
+    };
+    for (name, list) in [("--l1", &typed.l1), ("--l2", &l2)] {
+        list.iter().for_each(|&value| usage.at_least_0(name, value));
+        if typed.cv.is_none() && list.len() > 1 {
+            usage.wrong(&format!("{name} is a list: one of it can be chosen with --cv K only"));
+        }
+    }
+    usage.svg(typed.plot.as_ref());
+    if typed.cv.is_some() && (typed.target_objective.is_some() || typed.checkpoint.is_some()) {
+        usage.wrong("--target-objective and --checkpoint are for one run: not with --cv");
+    }
+    let seed = Common::from_ref(&typed.common).seed;
+    let cv = typed.cv.map(|folds| GridParams::new(folds as usize, &typed.l1, &l2, seed));
+    let first = |list: &[f64]| list.first().copied().unwrap_or(0.0);
+    (Penalties { l1: first(&typed.l1), l2: first(&l2) }, cv)
+}
+
+fn check_sgd(usage: &Usage, typed: &args::Train, l2: f64, cv: Option<&GridParams>) {
+    if typed.format == args::TrainFormat::Table {
+        usage.wrong("--solver sgd is for sequences, not for --format table");
+    }
+    let tried = cv.map_or(&[][..], |how| &how.grid[..]);
+    if typed.l1.iter().any(|&l1| l1 > 0.0) {
+        usage.wrong("--solver sgd cannot make weights 0: use owlqn with --l1");
+    }
+    if l2 == 0.0 || tried.iter().any(|p| p.l2 == 0.0) {
+        usage.wrong("--solver sgd needs --l2 above 0: its steps are scaled by it");
+    }
+    if typed.checkpoint.is_some() {
+        usage.wrong("--checkpoint saves runs of lbfgs and owlqn, not of sgd");
     }
 }
 
@@ -152,6 +219,15 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
             usage.wrong("--template is for --format columns: crfsuite files hold their attributes already");
         }
         _ => {}
+    }
+    for (given, name) in [
+        (typed.cv.is_some(), "--cv"),
+        (typed.solver == args::TrainSolver::Sgd, "--solver sgd"),
+        (typed.min_count > 1, "--min-count"),
+    ] {
+        if given && typed.stream {
+            usage.wrong(&format!("{name} needs all sequences in memory: not with --stream"));
+        }
     }
     if !matches!(typed.estimator, args::Estimator::Mle | args::Estimator::Pseudo) {
         usage.wrong("sequences are trained by --estimator mle or pseudo: their likelihood is exact and fast");
@@ -175,7 +251,7 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
     }
 }
 
-fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
+fn check_table(usage: &Usage, typed: &args::Train, Penalties { l1, l2 }: Penalties) -> TrainTable {
     let table = &typed.table;
     usage.at_least_0("--max-table-mib", table.max_table_mib);
     for (given, name) in [
@@ -183,6 +259,7 @@ fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
         (typed.min_count != 1, "--min-count"),
         (typed.all_states, "--all-states"),
         (typed.all_transitions, "--all-transitions"),
+        (typed.stream, "--stream"),
     ] {
         if given {
             usage.wrong(&format!("{name} is for sequences, not for --format table"));
@@ -220,7 +297,7 @@ fn check_table(usage: &Usage, typed: &args::Train, l2: f64) -> TrainTable {
             args::Start::Zero => field::Start::Zero,
             args::Start::Pseudo => field::Start::Pseudo,
         },
-        l1: typed.l1,
+        l1,
         l2,
         tolerance: tolerance(typed),
         target_objective: typed.target_objective,
@@ -254,7 +331,7 @@ fn inference(usage: &Usage, typed: &args::Train, seed: u64) -> Inference {
         args::Inference::Bp => Inference::Bp,
         args::Inference::Gibbs => {
             let separate = typed.table.optimize != args::Optimize::Joint;
-            if typed.l1 > 0.0 || separate || typed.target_objective.is_some() {
+            if typed.l1.iter().any(|&l1| l1 > 0.0) || separate || typed.target_objective.is_some() {
                 usage.wrong("--inference gibbs knows gradients, no objective: not with --l1, --optimize disjoint or --target-objective");
             }
             Inference::Gibbs { sweeps, seed }

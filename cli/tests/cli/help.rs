@@ -863,12 +863,23 @@ fn train() {
               [default: mle]
 
           --l1 <C1>
-              Penalty C1 on the sum of all |θ|: most weights become 0
+              Penalty C1 on the sum of all |θ|: most weights become 0. With --cv a list to choose from,
+              comma separated
 
               [default: 0]
 
           --l2 <C2>
-              Penalty C2 on half the sum of all θ²; 1 if neither this nor --l1 is given
+              Penalty C2 on half the sum of all θ²; 1 if neither this nor --l1 is given. With --cv a
+              list, as for --l1
+
+          --cv <K>
+              Choose the penalties by K-fold cross-validation, then train on all data. Tries all pairs
+              of --l1 and --l2, from the strongest to the weakest; if neither is given, --l2
+              10,3,1,0.3,0.1,0.03,0.01. The least mean log loss of sequences or rows that were held out
+              is chosen
+
+          --plot <FILE.svg>
+              Draw the held-out log loss against the penalties to FILE.svg; with --cv
 
           --solver <SOLVER>
               How it is solved; `auto` is lbfgs, or owlqn with --l1
@@ -877,6 +888,9 @@ fn train() {
               - auto:  The fastest that fits the penalties
               - lbfgs: Limited-memory BFGS; without --l1
               - owlqn: Limited-memory BFGS for L1 penalties
+              - sgd:   sequences: averaged stochastic gradient descent, for --l2 above 0 without --l1.
+                An iteration is a pass over all sequences. Soon near the optimum, but rarely within the
+                default tolerance: a run that gains next to nothing any more ends with exit code 3
 
               [default: auto]
 
@@ -904,6 +918,10 @@ fn train() {
           --all-transitions
               A weight for every transition, not only for those seen (CRFsuite's
               feature.possible_transitions)
+
+          --stream
+              sequences: for data larger than memory. Sequences go to a temporary file next to the
+              model, which is read again in every pass; the model is the same
 
           --holdout <FILE>
               Tell the accuracy on FILE after each iteration
@@ -945,7 +963,8 @@ fn train() {
       gibbsite train --format columns --template chunk.tpl train.txt --model chunk.gib --holdout
       test.txt
       gibbsite train --format crfsuite train.txt.gz --l1 1 --l2 0.1 --model small.gib --json
-      gibbsite train --format crfsuite huge.txt --model m.gib --checkpoint m.ckpt --resume
+      gibbsite train --format crfsuite train.txt --cv 5 --l2 0.1,1,10 --plot cv.svg --model m.gib
+      gibbsite train --format crfsuite huge.txt --stream --model m.gib --checkpoint m.ckpt --resume
       gibbsite train --format table weather.csv --outputs sky,wind,rain,umbrella --inputs '*'
       --structure chain --model w.gib
       gibbsite train --format table images.csv --outputs 'p*' --structure grid:20x20 --share --estimator

@@ -17,6 +17,7 @@ mod output;
 mod predict;
 mod regress;
 mod train;
+mod train_cv;
 mod train_table;
 mod usage;
 

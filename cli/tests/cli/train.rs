@@ -87,6 +87,48 @@ fn threads_do_not_change_a_bit() {
 }
 
 #[test]
+fn streamed_data_gives_the_same_model() {
+    let (_a, whole) = pump(&[]);
+    let (streamed_folder, streamed) = pump(&["--stream", "--holdout", "pump.test.txt", "--quiet"]);
+    assert!(fs::read(whole).unwrap() == fs::read(streamed).unwrap());
+    // The temporary file is gone.
+    assert_eq!(super::listing(streamed_folder.path()), ["m.gib"]);
+    for more in [&["--cv", "3"][..], &["--solver", "sgd"], &["--min-count", "2"]] {
+        let run = run(&[PUMP, &["--model", "m.gib", "--stream"], more].concat());
+        assert_eq!(run.code, 2, "{more:?}: {}", run.stderr);
+        assert!(run.stderr.contains("not with --stream"), "{more:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn stochastic_gradients() {
+    let folder = folder(&[]);
+    let model = at(&folder, "m.gib");
+    let sgd = ["--model", &model, "--solver", "sgd", "--json"];
+    let best = json(&stdout(&[PUMP, &["--model", &model, "--json"]].concat()))["objective"].as_f64().unwrap();
+    // Near the optimum, but not as near as the tolerance asks, and that is what it says.
+    let early = run(&[PUMP, &sgd].concat());
+    assert_eq!(early.code, 3, "{}", early.stderr);
+    assert!(early.stderr.contains("hardly falls any more"), "{}", early.stderr);
+    let report = json(&early.stdout);
+    assert_eq!(report["converged"], false);
+    assert!((1.0..1.01).contains(&(report["objective"].as_f64().unwrap() / best)), "{report}");
+    let score = json(&stdout(&["eval", "--model", &model, "pump.test.txt", "--json"]));
+    assert!(score["item_accuracy"].as_f64().unwrap() > 0.95);
+    let met = json(&stdout(&[PUMP, &sgd, &["--tolerance", "0.1"]].concat()));
+    assert_eq!(met["converged"], true);
+    for (more, said) in [
+        (&["--l1", "1"][..], "cannot make weights 0"),
+        (&["--l2", "0"], "needs --l2 above 0"),
+        (&["--checkpoint", "c"], "not of sgd"),
+    ] {
+        let run = run(&[PUMP, &sgd, more].concat());
+        assert_eq!(run.code, 2, "{more:?}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{more:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn l1_leaves_little() {
     let (_a, whole) = pump(&[]);
     let (_b, sparse) = pump(&["--l1", "1"]);

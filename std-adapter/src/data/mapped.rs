@@ -20,7 +20,7 @@ impl Window {
         // SAFETY: the mapping is private and read-only, it lives as long as the slice that `deref` lends, and only
         // plain bytes, for which every value is valid, are read from it. What remains is a file that another process
         // changes meanwhile. Readers here look at each byte through ordinary loads, check every one, and use no
-        // number from the text as an unchecked index or length, so changed bytes are at worst another text; a file
+        // number from the file as an unchecked index or length, so changed bytes are at worst another text or model; a file
         // that is cut short ends the process by SIGBUS, as it does for any program that maps files.
         #[allow(unsafe_code)]
         let map = unsafe { options.map(file)? };

@@ -3,7 +3,7 @@
 pub mod cache;
 mod csv;
 pub mod dataset;
-mod mapped;
+pub(crate) mod mapped;
 pub mod matrix;
 pub mod network;
 pub mod npy;

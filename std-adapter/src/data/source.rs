@@ -63,7 +63,7 @@ impl Step {
     }
 
     /// How to unpack a file that starts with these bytes.
-    pub(super) fn of(head: &[u8]) -> Self {
+    pub(crate) fn of(head: &[u8]) -> Self {
         if head.starts_with(&GZIP) {
             Self::Gzip
         } else if head.starts_with(&ZSTD) {

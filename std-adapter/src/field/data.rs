@@ -187,6 +187,35 @@ impl FieldData {
         if found == self.rows { Ok(()) } else { Err(FieldError::Rows { sample, found, expected: self.rows }) }
     }
 
+    /// Some of the samples, in this order.
+    ///
+    /// # Panics
+    /// If there is no such sample.
+    pub fn select(&self, keep: &[usize]) -> Self {
+        let mut part = Self {
+            samples: keep.len(),
+            place: self.place.clone(),
+            ends: vec![0],
+            used: self.used.clone(),
+            labels: Vec::with_capacity(keep.len() * self.variables),
+            attributes: Vec::new(),
+            values: Vec::new(),
+            ..*self
+        };
+        for &sample in keep {
+            part.labels.extend_from_slice(self.labels(sample));
+            let ends = &self.ends[sample * self.rows..=(sample + 1) * self.rows];
+            let (first, last) = (ends[0], ends[ends.len() - 1]);
+            let offset = part.attributes.len();
+            part.ends.extend(ends[1..].iter().map(|end| offset + end - first));
+            part.attributes.extend_from_slice(&self.attributes[first..last]);
+            if !self.values.is_empty() {
+                part.values.extend_from_slice(&self.values[first..last]);
+            }
+        }
+        part
+    }
+
     /// How many samples there are.
     pub fn samples(&self) -> usize {
         self.samples
@@ -298,6 +327,23 @@ mod tests {
         let index = data.index(&field, Coverage::Reference).unwrap();
         let about: Vec<_> = (0..index.len()).filter_map(|p| index.about(p)).collect();
         assert_eq!(about, [(0, 0, 1), (0, 1, 1), (1, 0, 1), (1, 0, 2), (2, 0, 4), (2, 0, 5)]);
+    }
+
+    #[test]
+    fn samples_are_selected() {
+        let field = Field::pairwise([2, 3], &Structure::Chain, true).unwrap();
+        let mut data = FieldData::new(&field, &[true, true, false]).unwrap();
+        data.push(&field, &[1, 2], [vec![(1, 1.0)], vec![]]).unwrap();
+        data.push(&field, &[0, MISSING], [vec![], vec![(0, 1.0), (2, 0.5)]]).unwrap();
+        data.push(&field, &[1, 0], [vec![(0, 4.0)], vec![(3, 1.0)]]).unwrap();
+        let keep = [2, 1];
+        let part = data.select(&keep);
+        assert_eq!((part.samples(), part.variables(), part.attributes(1)), (2, 2, 4));
+        for (s, &from) in keep.iter().enumerate() {
+            assert_eq!(part.labels(s), data.labels(from));
+            (0..3).for_each(|k| assert_eq!(part.row(s, k), data.row(from, k)));
+        }
+        assert_eq!(part.check(&field, &data.index(&field, Coverage::All).unwrap()), Ok(()));
     }
 
     #[test]

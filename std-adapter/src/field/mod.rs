@@ -4,6 +4,7 @@
 //! [parameter index](crate::features): factors of one template share their parameters. Without inputs every factor has the
 //! constant attribute alone, and the field is a Markov random field.
 
+pub mod cv;
 mod data;
 pub mod predict;
 pub mod schema;

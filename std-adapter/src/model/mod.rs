@@ -6,6 +6,7 @@
 
 pub mod container;
 pub mod field;
+mod file;
 pub mod gaussian;
 mod header;
 pub mod regression;
@@ -15,6 +16,7 @@ mod varint;
 
 pub use container::{Container, Kind, ModelError};
 pub use field::FieldModel;
+pub use file::ModelFile;
 pub use gaussian::{GaussianFacts, GaussianModel};
 pub use regression::{Naming, RegressionModel};
 pub use sequence::SequenceModel;

@@ -77,22 +77,26 @@ pub(super) fn read_index(bytes: &[u8]) -> Result<Index, ModelError> {
         if attributes as usize > bytes.len() {
             return Err(ModelError::Truncated);
         }
-        let counts: Vec<u32> = (0..attributes).map(|_| reader.next()).collect::<Result<_, _>>()?;
-        let mut lists = Vec::with_capacity(counts.len());
-        for count in counts {
-            if count as usize > bytes.len() {
-                return Err(ModelError::Truncated);
-            }
-            let mut list: Vec<u32> = Vec::with_capacity(count as usize);
-            for k in 0..count {
-                let step = reader.next()?;
-                let last = list.last().copied().unwrap_or(0);
-                let next = last.checked_add(step).filter(|_| k == 0 || step > 0);
-                list.push(next.ok_or_else(|| ModelError::Content("configurations do not ascend".into()))?);
-            }
-            lists.push(list);
+        let mut starts = Vec::with_capacity(attributes as usize + 1);
+        let mut end = 0u32;
+        starts.push(end);
+        for _ in 0..attributes {
+            // Each configuration takes a byte at least.
+            let next = end.checked_add(reader.next()?).filter(|&end| end as usize <= bytes.len());
+            end = next.ok_or(ModelError::Truncated)?;
+            starts.push(end);
         }
-        index.push_lists(&arities, &lists).map_err(bad)?;
+        let mut configurations: Vec<u32> = Vec::with_capacity(end as usize);
+        for list in starts.windows(2) {
+            let mut last = 0u32;
+            for k in list[0]..list[1] {
+                let step = reader.next()?;
+                let next = last.checked_add(step).filter(|_| k == list[0] || step > 0);
+                last = next.ok_or_else(|| ModelError::Content("configurations do not ascend".into()))?;
+                configurations.push(last);
+            }
+        }
+        index.push_flat(&arities, starts, configurations).map_err(bad)?;
     }
     if !reader.0.is_empty() {
         return Err(ModelError::Content("the index is longer than it says".into()));

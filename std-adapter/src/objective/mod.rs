@@ -12,6 +12,8 @@
 //! | `piecewise` | each factor normalised by itself |
 //! | `rows` | weights of attributes, arranged for that |
 //! | `sequences` | the likelihood of sequences, fast |
+//! | `term` | what one sequence adds to it |
+//! | `single` | one sequence at a time, for stochastic gradients |
 //! | `disjoint` | each component a problem of its own, parameters averaged |
 //! | `gaussian` | the likelihood of real outputs with sparse Λ and Θ |
 
@@ -26,7 +28,9 @@ mod piece;
 pub mod piecewise;
 pub(crate) mod rows;
 pub mod sequences;
+pub(crate) mod single;
 mod tables;
+pub(crate) mod term;
 
 pub use approximate::Inference;
 

@@ -57,6 +57,12 @@ impl Layout {
         }
     }
 
+    /// Moves the weights that have a row there.
+    pub(crate) fn lift(&self, index: &Index, theta: &mut [f64], rows: &mut Vec<f64>) {
+        self.spread(index, theta, rows);
+        self.attributes.iter().for_each(|&a| theta[index.parameters(STATES, a)].fill(0.0));
+    }
+
     /// Adds rows of slopes to the gradient.
     pub(crate) fn collect(&self, index: &Index, rows: &[f64], gradient: &mut [f64]) {
         for (&a, row) in self.attributes.iter().zip(rows.chunks_exact(self.stride)) {
@@ -120,6 +126,65 @@ impl Layout {
                 index.add_gradient(STATES, a, value, residual, gradient);
             }
         }
+    }
+
+    /// The same slopes as a step: weights [`lift`](Self::lift)ed, sums as the index has them.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn descend(
+        &self,
+        index: &Index,
+        residual: &[f64],
+        item: Attributes<'_>,
+        descent: Descent,
+        theta: &mut [f64],
+        rows: &mut [f64],
+        sums: &mut [f64],
+    ) {
+        for (k, &a) in item.ids.iter().enumerate() {
+            let value = item.values.map_or(1.0, |values| values[k]);
+            let own = index.parameters(STATES, a);
+            let sums = &mut sums[own.clone()];
+            let row = self.row[a as usize];
+            let from = row as usize * self.stride;
+            // Where the labels' weights are: side by side, or at the labels' places in a row.
+            match (index.configurations(STATES, a), row != NONE) {
+                (Some(labels), true) => {
+                    let row = &mut rows[from..from + self.stride];
+                    for (&y, sum) in labels.iter().zip(sums) {
+                        descent.take(value * residual[y as usize], &mut row[y as usize], sum);
+                    }
+                }
+                (Some(labels), false) => {
+                    for ((&y, w), sum) in labels.iter().zip(&mut theta[own]).zip(sums) {
+                        descent.take(value * residual[y as usize], w, sum);
+                    }
+                }
+                (None, lifted) => {
+                    let weights = if lifted { &mut rows[from..from + self.stride] } else { &mut theta[own] };
+                    for ((slope, w), sum) in residual.iter().zip(weights).zip(sums) {
+                        descent.take(value * slope, w, sum);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A step against a slope.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descent {
+    /// Weights lose so much of it.
+    pub(crate) by: f64,
+    /// Sums get so much of it.
+    pub(crate) share: f64,
+}
+
+impl Descent {
+    #[inline(always)]
+    pub(crate) fn take(self, slope: f64, weight: &mut f64, sum: &mut f64) {
+        *weight -= self.by * slope;
+        *sum += self.share * slope;
     }
 }
 

@@ -2,14 +2,12 @@
 
 use super::fit::{RegressError, RegressParams, Task};
 use super::path::path;
+use crate::cv;
 use crate::data::matrix::{Matrix, RowChunk, Rows};
 use crate::par::Par;
 use crate::solver::monitor::{Stop, Watch};
 use gibbsite_core::loss::{Logistic, Loss, Squared};
 use gibbsite_core::math::Real;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// How to cross-validate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,10 +73,7 @@ pub enum CvError {
 impl std::fmt::Display for CvError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Folds { folds, samples } => write!(
-                f,
-                "{folds} folds of {samples} samples: expected at least 2 folds and no more than there are samples"
-            ),
+            Self::Folds { folds, samples } => write!(f, "{}", cv::Uneven(*folds, *samples)),
             Self::Rare { label } => {
                 write!(
                     f,
@@ -124,7 +119,7 @@ pub fn cross_validate<V: Real>(
     watch: Option<&Watch<'_>>,
 ) -> Result<CrossValidation, CvError> {
     let samples = matrix.rows();
-    if how.folds < 2 || how.folds > samples {
+    if !cv::possible(how.folds, samples) {
         return Err(CvError::Folds { folds: how.folds, samples });
     }
     if target.len() != samples {
@@ -165,8 +160,7 @@ fn one_fold<V: Real>(
     how: &CvParams,
     watch: Option<&Watch<'_>>,
 ) -> Result<Fold, RegressError> {
-    let (held, kept): (Vec<usize>, Vec<usize>) =
-        (0..target.len()).partition(|&i| fold_of[i] as usize == fold);
+    let (kept, held) = cv::split(fold_of, fold);
     let matrix = select_rows(rows, columns, &kept);
     let own: Vec<f64> = kept.iter().map(|&i| target[i]).collect();
     // The label that counts as +1; both are among the kept samples.
@@ -196,25 +190,22 @@ fn one_fold<V: Real>(
 
 fn join(folds: Vec<Fold>, how: &CvParams) -> Result<CrossValidation, CvError> {
     let reached = folds.iter().map(|f| f.points.len()).min().unwrap_or(0);
-    let samples = folds.iter().map(|f| f.samples).sum::<usize>() as f64;
     let parts = folds.len() as f64;
     let last = how.points.saturating_sub(1).max(1) as f64;
     let points: Vec<CvPoint> = (0..reached)
         .map(|k| {
-            let losses = || folds.iter().map(|f| (f.samples as f64 / samples, f.points[k].0));
-            let mean: f64 = losses().map(|(share, loss)| share * loss).sum();
-            let spread: f64 = losses().map(|(share, loss)| share * (loss - mean) * (loss - mean)).sum();
+            let losses: Vec<(usize, f64)> = folds.iter().map(|f| (f.samples, f.points[k].0)).collect();
+            let (mean, se) = cv::mean_and_error(&losses);
             CvPoint {
                 ratio: how.ratio.powf(k as f64 / last),
                 mean,
-                se: (spread / (parts - 1.0)).sqrt(),
+                se,
                 nonzeros: folds.iter().map(|f| f.points[k].1 as f64).sum::<f64>() / parts,
             }
         })
         .collect();
     // Of equals the first: the sparser model.
-    let best = (0..reached).reduce(|a, b| if points[b].mean < points[a].mean { b } else { a });
-    let best = best.ok_or(CvError::Interrupted)?;
+    let best = cv::least(points.iter().map(|p| p.mean)).ok_or(CvError::Interrupted)?;
     let limit = points[best].mean + points[best].se;
     let one_se = points.iter().position(|p| p.mean <= limit).unwrap_or(best);
     Ok(CrossValidation {
@@ -228,9 +219,7 @@ fn join(folds: Vec<Fold>, how: &CvParams) -> Result<CrossValidation, CvError> {
 
 /// Which fold each sample belongs to.
 fn deal(target: &[f64], task: Task, folds: usize, seed: u64) -> Result<Vec<u32>, CvError> {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut order: Vec<usize> = (0..target.len()).collect();
-    order.shuffle(&mut rng);
+    let mut order = cv::shuffled(target.len(), seed);
     if task == Task::Logistic {
         order.sort_by(|&a, &b| target[a].total_cmp(&target[b]));
         for class in order.chunk_by(|&a, &b| target[a] == target[b]) {
@@ -239,11 +228,7 @@ fn deal(target: &[f64], task: Task, folds: usize, seed: u64) -> Result<Vec<u32>,
             }
         }
     }
-    let mut fold_of = vec![0; target.len()];
-    for (k, &i) in order.iter().enumerate() {
-        fold_of[i] = (k % folds) as u32;
-    }
-    Ok(fold_of)
+    Ok(cv::deal(&order, folds))
 }
 
 /// The matrix of some rows, in this order.

@@ -1,6 +1,8 @@
 //! How good labellings are.
 
 use super::chunks::{are_chunks, chunks};
+use super::tagger::Tagged;
+use crate::data::sequences::{Dictionary, Gold, Sequences};
 use std::collections::HashSet;
 
 /// Correct, and how many there are on each side.
@@ -76,6 +78,32 @@ impl SequenceScore {
         }
     }
 
+    /// Of labellings of sequences, and how many items have no known label. `names` are the predicted labels', `known` those of the labels in `golds`: the same, unless these have
+    /// labels that the model does not know.
+    ///
+    /// # Panics
+    /// If the labellings are not of these sequences and names.
+    pub fn of(tagged: &[Tagged], names: &Dictionary, golds: &Sequences, known: &Dictionary) -> (Self, usize) {
+        let names: Vec<&str> = names.iter().collect();
+        let mut score = Self::new(&names);
+        let mut unknown = 0;
+        for (s, t) in tagged.iter().enumerate() {
+            let found = t.labels.first().map_or(&[][..], Vec::as_slice);
+            let (mut there, mut predicted) = (Vec::new(), Vec::new());
+            for (gold, &label) in golds.sequence(s).golds().iter().zip(found) {
+                match name_of(*gold, golds, known, names[label as usize]) {
+                    Some(name) => {
+                        there.push(name);
+                        predicted.push(names[label as usize]);
+                    }
+                    None => unknown += 1,
+                }
+            }
+            score.add(&there, &predicted);
+        }
+        (score, unknown)
+    }
+
     /// One sequence: labels in the data, and predicted ones. Names that were not known so far are new labels.
     pub fn add(&mut self, gold: &[&str], predicted: &[&str]) {
         self.sequences += 1;
@@ -106,6 +134,21 @@ impl SequenceScore {
             }
         }
     }
+}
+
+/// The gold label's name; of a set, the predicted one if it is in it.
+fn name_of<'a>(
+    gold: Gold,
+    sequences: &Sequences,
+    names: &'a Dictionary,
+    predicted: &'a str,
+) -> Option<&'a str> {
+    if let Some(label) = gold.known() {
+        return names.name(label);
+    }
+    let set = sequences.set(gold)?;
+    let allowed = names.get(predicted).is_some_and(|label| set.contains(&label));
+    if allowed { Some(predicted) } else { set.first().and_then(|&label| names.name(label)) }
 }
 
 /// The entry of a name in a sorted list.

@@ -5,7 +5,8 @@ use crate::data::sequences::{Gold, SequenceView, Sequences};
 use crate::features::Index;
 use crate::model::SequenceModel;
 use crate::objective::rows::Layout;
-use crate::objective::sequences::{EDGES, STATES, TRANSITIONS, restrict, score_edges};
+use crate::objective::sequences::{EDGES, STATES, TRANSITIONS};
+use crate::objective::term::{restrict, score_edges};
 use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::error::InferError;
 use gibbsite_core::infer::chain::{Chain, Shared, Transitions};
@@ -62,7 +63,7 @@ pub struct Tagged {
 pub struct TagError {
     /// Its number, from 0.
     pub sequence: usize,
-    cause: InferError,
+    pub(super) cause: InferError,
 }
 
 impl fmt::Display for TagError {
@@ -165,7 +166,7 @@ impl<'m> Tagger<'m> {
             restrict(sequences, sequence.golds(), labels, rows, labels);
         }
         let transitions = if self.index.templates() > EDGES {
-            score_edges(sequence, self.index, self.theta, &self.table, tables);
+            score_edges(sequence, self.index, self.theta, 1.0, &self.table, tables);
             Transitions::Each(&tables[..])
         } else {
             Transitions::Shared(&self.table)

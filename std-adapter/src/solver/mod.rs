@@ -1,6 +1,7 @@
 //! One file an algorithm. Those for sparse regression take a [`Problem`](crate::regress::problem::Problem), weights to start from and a
 //! [`Monitor`](monitor::Monitor), and return a [`Solution`].
 
+pub(crate) mod averaged;
 pub mod fista;
 pub mod lbfgs;
 pub mod monitor;

@@ -7,6 +7,9 @@
 //! | `likelihood` | the likelihood and its gradient |
 //! | `training` | optima, interrupted runs, consistency |
 //! | `crfsuite` | the same optima and labels as CRFsuite |
+//! | `cross_validation` | penalties by cross-validation |
+//! | `spilled` | sequences in a file instead of memory |
+//! | `stochastic` | averaged stochastic gradients |
 //! | `tagging` | labellings, probabilities, constraints |
 //! | `chunks` | chunks and scores as conlleval counts them |
 //! | `models` | model files |
@@ -14,8 +17,11 @@
 mod chunks;
 mod corpus;
 mod crfsuite;
+mod cross_validation;
 mod expect;
 mod likelihood;
 mod models;
+mod spilled;
+mod stochastic;
 mod tagging;
 mod training;

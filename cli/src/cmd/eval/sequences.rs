@@ -4,7 +4,7 @@ use super::{hits_json, hits_text, share};
 use crate::cmd::predict::sequences::{constraints, format, read, remark};
 use crate::{Outcome, config, output};
 use anyhow::anyhow;
-use gibbsite::data::sequences::{self, Dictionary, Gold, ReadParams, Sequences};
+use gibbsite::data::sequences::{self, ReadParams, Sequences};
 use gibbsite::model::SequenceModel;
 use gibbsite::sequence::score::{Hits, SequenceScore};
 use gibbsite::sequence::tagger::{Tagger, Want};
@@ -33,23 +33,7 @@ pub(crate) fn run(config: &config::Eval, model: &SequenceModel) -> anyhow::Resul
         None
     };
     let (golds, gold_names) = own.as_ref().map_or((&data, &model.alphabet.labels), |(s, l)| (s, l));
-    let names: Vec<&str> = model.alphabet.labels.iter().collect();
-    let mut score = SequenceScore::new(&names);
-    let mut unknown = 0;
-    for (s, t) in tagged.iter().enumerate() {
-        let found = t.labels.first().map_or(&[][..], Vec::as_slice);
-        let (mut there, mut predicted) = (Vec::new(), Vec::new());
-        for (gold, &label) in golds.sequence(s).golds().iter().zip(found) {
-            match name_of(*gold, golds, gold_names, names[label as usize]) {
-                Some(name) => {
-                    there.push(name);
-                    predicted.push(names[label as usize]);
-                }
-                None => unknown += 1,
-            }
-        }
-        score.add(&there, &predicted);
-    }
+    let (score, unknown) = SequenceScore::of(&tagged, &model.alphabet.labels, golds, gold_names);
     if unknown > 0 {
         common.warn(&format!("{unknown} items have no known label (`?`) and are not scored"));
     }
@@ -69,21 +53,6 @@ pub(crate) fn run(config: &config::Eval, model: &SequenceModel) -> anyhow::Resul
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(Outcome::Done)
-}
-
-/// The gold label's name; of a set, the predicted one if it is in it.
-fn name_of<'a>(
-    gold: Gold,
-    sequences: &Sequences,
-    names: &'a Dictionary,
-    predicted: &'a str,
-) -> Option<&'a str> {
-    if let Some(label) = gold.known() {
-        return names.name(label);
-    }
-    let set = sequences.set(gold)?;
-    let allowed = names.get(predicted).is_some_and(|label| set.contains(&label));
-    if allowed { Some(predicted) } else { set.first().and_then(|&label| names.name(label)) }
 }
 
 /// Mean of `-log p(y|x)` over sequences whose labels are possible, and how many are not.

@@ -4,6 +4,7 @@ mod draw;
 mod report;
 mod weights;
 
+use crate::cmd::number;
 use crate::config::{Penalty, Regress};
 use crate::progress::{Goal, Progress, catch_ctrl_c, interrupted};
 use crate::{Outcome, args, output};
@@ -153,8 +154,8 @@ fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
             };
             notes.push(format!(
                 "lambda is {}, not below lambda_max = {}: {what}",
-                report::number(only.lambda),
-                report::number(only.lambda_max)
+                number(only.lambda),
+                number(only.lambda_max)
             ));
         }
     }

@@ -1,7 +1,7 @@
 //! What a regression prints.
 
 use super::Found;
-use crate::cmd::peak_rss_mib;
+use crate::cmd::{number, peak_rss_mib};
 use crate::config::{Penalty, Regress};
 use crate::progress::scaled;
 use gibbsite::data::dataset::{Dataset, Names, Stored};
@@ -14,16 +14,6 @@ use std::fmt::Write;
 
 /// The largest coefficients that text shows.
 const SHOWN: usize = 20;
-
-/// A number to seven digits.
-pub(super) fn number(x: f64) -> String {
-    let rounded: f64 = format!("{x:.6e}").parse().unwrap_or(x);
-    if rounded == 0.0 || (1e-4..1e9).contains(&rounded.abs()) {
-        rounded.to_string()
-    } else {
-        format!("{rounded:e}")
-    }
-}
 
 /// Why a run ended early, to go after "stopped".
 pub(super) fn reason(fit: &Fit) -> &'static str {

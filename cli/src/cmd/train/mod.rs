@@ -1,5 +1,6 @@
 //! `gibbsite train`: from labelled data to a model. One file for each kind of data; what they have in common is here.
 
+mod choose;
 mod sequences;
 mod table;
 
@@ -51,6 +52,8 @@ struct Followed<'a> {
     saved: Instant,
     /// Whether there was a step to go on from.
     stepped: bool,
+    /// Whether Ctrl-C was pressed before it began, to end cross-validation: the second one quits.
+    late: bool,
 }
 
 impl<'a> Followed<'a> {
@@ -62,6 +65,7 @@ impl<'a> Followed<'a> {
             accuracies: Vec::new(),
             saved: Instant::now(),
             stepped: false,
+            late: interrupted(),
         }
     }
 
@@ -85,7 +89,11 @@ impl<'a> Followed<'a> {
                 self.config.common.warn(&format!("{error:#}"));
             }
         }
-        !interrupted()
+        self.go_on()
+    }
+
+    fn go_on(&self) -> bool {
+        self.late || !interrupted()
     }
 
     fn save(&self, state: &State) -> anyhow::Result<()> {
@@ -136,6 +144,7 @@ fn converged(config: &Train, info: &LbfgsInfo) -> bool {
         let why = match info.stop {
             Stop::Iterations => "the limit on iterations was reached",
             Stop::Precision => "rounding allows no further progress",
+            Stop::Slow => "the objective hardly falls any more",
             _ => "interrupted",
         };
         config.common.warn(&format!(

@@ -1,16 +1,20 @@
 //! From labelled sequences to a model.
 
+use super::choose::{Chosen, choose};
 use super::{Followed, Held, blame, converged, report_run, restore, text, trace_json};
 use crate::cmd::file_name;
 use crate::config::{Train, TrainSequences};
 use crate::progress::catch_ctrl_c;
 use crate::{Outcome, output};
-use gibbsite::data::sequences::{Corpus, Format, ReadParams, Sequences, Template, read, read_known};
+use gibbsite::data::sequences::{
+    Corpus, Format, ReadParams, Report, Sequences, SpilledCorpus, Template, read, read_known, read_spilled,
+};
 use gibbsite::features::Index;
 use gibbsite::model::sequence::Origin;
+use gibbsite::sequence::cv::cross_validate;
 use gibbsite::sequence::scheme::Constraints;
 use gibbsite::sequence::tagger::{Tagger, Want};
-use gibbsite::sequence::train::{Trained, index, train_indexed};
+use gibbsite::sequence::train::{Data, Trained, index, train_indexed};
 use serde_json::json;
 use std::fmt::Write;
 use std::time::Instant;
@@ -25,46 +29,82 @@ pub(super) fn run(config: &Train, task: &TrainSequences) -> anyhow::Result<Outco
         let generate = &mut task.params.generate;
         generate.no_transitions = !template.transitions() && !generate.all_transitions;
     }
-    let task = &task;
     let read_params = ReadParams { min_count: task.min_count, par: common.par, ..ReadParams::new(format) };
-    let corpus = read(&config.data, &read_params).map_err(|e| blame(&config.data, &e))?;
+    let corpus = Loaded::read(config, &task, &read_params)?;
     let read_seconds = start.elapsed().as_secs_f64();
     remark(config, &corpus, read_seconds);
     let origin = match &read_params.format {
         Format::Crfsuite => Origin::Crfsuite,
         Format::Columns(template) => {
-            Origin::Columns { template: template.source().to_owned(), columns: corpus.report.columns }
+            Origin::Columns { template: template.source().to_owned(), columns: corpus.report().columns }
         }
     };
-    let index = index(&corpus, task.params.generate).map_err(|e| blame(&config.data, &e))?;
+    let index = index(corpus.data(), task.params.generate).map_err(|e| blame(&config.data, &e))?;
     let held = match &config.holdout {
         None => None,
         Some(path) => {
             let params = ReadParams { min_count: 1, ..read_params.clone() };
-            let (held, _) = read_known(path, &corpus.alphabet, &params).map_err(|e| blame(path, &e))?;
+            let (held, _) = read_known(path, corpus.data().alphabet, &params).map_err(|e| blame(path, &e))?;
             Some(accuracy(config, index.clone(), held))
         }
     };
     let resumed = restore(config)?;
     catch_ctrl_c();
     let start = Instant::now();
+    let chosen = match &corpus {
+        Loaded::Memory(corpus) => {
+            choose(config, |how, watch| cross_validate(corpus, &task.params, how, watch))?
+        }
+        Loaded::File(_) => Chosen::default(),
+    };
+    chosen.set(&mut task.params.l1, &mut task.params.l2);
     let mut followed = Followed::new(config, held);
     let name = file_name(&config.data);
     let mut watch = |point: &_, state: &_| followed.step(point, state);
-    let trained = train_indexed(&corpus, index, origin, &name, &task.params, resumed, &mut watch)
+    let trained = train_indexed(corpus.data(), index, origin, &name, &task.params, resumed, &mut watch)
         .map_err(|e| blame(&config.data, &e))?;
     let seconds = start.elapsed().as_secs_f64();
     followed.finish(&trained.state)?;
     output::write(Some(&config.model), &trained.model.to_bytes())?;
-    let converged = converged(config, &trained.info);
+    let converged = converged(config, &trained.info) && chosen.converged();
     let (time, held) = ((seconds, read_seconds), followed.accuracies);
     let text = if common.json {
-        report_json(&trained, converged, time, &held)
+        report_json(&trained, &chosen, converged, time, &held)
     } else {
-        report_text(&trained, converged, time, &held)
+        report_text(&trained, &chosen, converged, time, &held)
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(if converged { Outcome::Done } else { Outcome::Unconverged })
+}
+
+/// Sequences in memory, or in a temporary file.
+enum Loaded {
+    Memory(Corpus),
+    File(SpilledCorpus),
+}
+
+impl Loaded {
+    fn read(config: &Train, task: &TrainSequences, params: &ReadParams) -> anyhow::Result<Self> {
+        let read = match task.stream {
+            true => read_spilled(&config.data, params, output::temporary(&config.model)?).map(Self::File),
+            false => read(&config.data, params).map(Self::Memory),
+        };
+        read.map_err(|e| blame(&config.data, &e))
+    }
+
+    fn data(&self) -> Data<'_> {
+        match self {
+            Self::Memory(corpus) => corpus.into(),
+            Self::File(corpus) => corpus.into(),
+        }
+    }
+
+    fn report(&self) -> &Report {
+        match self {
+            Self::Memory(corpus) => &corpus.report,
+            Self::File(corpus) => &corpus.report,
+        }
+    }
 }
 
 fn format(task: &TrainSequences) -> anyhow::Result<Format> {
@@ -72,9 +112,9 @@ fn format(task: &TrainSequences) -> anyhow::Result<Format> {
     Ok(Format::Columns(Template::parse(&text(path)?).map_err(|e| blame(path, &e))?))
 }
 
-fn remark(config: &Train, corpus: &Corpus, seconds: f64) {
+fn remark(config: &Train, corpus: &Loaded, seconds: f64) {
     let common = &config.common;
-    let (sequences, alphabet, report) = (&corpus.sequences, &corpus.alphabet, &corpus.report);
+    let Data { sequences, alphabet } = corpus.data();
     common.log(|| {
         format!(
             "read {} sequences, {} items, {} labels, {} attributes in {seconds:.3} s",
@@ -84,8 +124,9 @@ fn remark(config: &Train, corpus: &Corpus, seconds: f64) {
             alphabet.attributes.len()
         )
     });
-    if report.rare > 0 {
-        common.log(|| format!("left out {} rare attributes", report.rare));
+    let rare = corpus.report().rare;
+    if rare > 0 {
+        common.log(|| format!("left out {rare} rare attributes"));
     }
     if alphabet.labels.len() == 1 {
         common.warn("all items have the same label: the model can only repeat it");
@@ -108,12 +149,13 @@ fn accuracy(config: &Train, index: Index, held: Sequences) -> Held<'_> {
 
 fn report_json(
     trained: &Trained,
+    chosen: &Chosen,
     converged: bool,
     (seconds, read_seconds): (f64, f64),
     held: &[f64],
 ) -> String {
     let Trained { model, info, log_likelihood, .. } = trained;
-    let value = json!({
+    let mut value = json!({
         "objective": info.end.objective,
         "log_likelihood": log_likelihood,
         "violation": info.end.violation,
@@ -132,13 +174,20 @@ fn report_json(
         "peak_rss_mib": crate::cmd::peak_rss_mib(),
         "trace": trace_json(info, held),
     });
+    chosen.add_json(&mut value);
     format!("{value}\n")
 }
 
-fn report_text(trained: &Trained, converged: bool, time: (f64, f64), held: &[f64]) -> String {
+fn report_text(
+    trained: &Trained,
+    chosen: &Chosen,
+    converged: bool,
+    time: (f64, f64),
+    held: &[f64],
+) -> String {
     let Trained { model, info, .. } = trained;
     let facts = &model.facts;
-    let mut text = String::new();
+    let mut text = chosen.table("sequence");
     let labels = model.alphabet.labels.len();
     let _ = writeln!(text, "sequences        {} ({} items, {labels} labels)", facts.sequences, facts.items);
     let _ = writeln!(text, "parameters       {} ({} not 0)", model.index.len(), info.end.nonzeros);

@@ -1,5 +1,6 @@
 //! From the columns of a table to a field.
 
+use super::choose::{Chosen, choose};
 use super::{Followed, Held, blame, converged, report_run, restore, text, trace_json};
 use crate::cmd::file_name;
 use crate::config::{Shape, Train, TrainTable};
@@ -7,6 +8,7 @@ use crate::progress::{catch_ctrl_c, interrupted};
 use crate::{Outcome, output};
 use gibbsite::data::source::Source;
 use gibbsite::data::table::{Table, close, pairs};
+use gibbsite::field::cv::cross_validate;
 use gibbsite::field::predict::{TableScore, Want, predict};
 use gibbsite::field::schema::{Columns, Report, Slot};
 use gibbsite::field::train::{Choice, Estimator, Optimize, TrainInfo, TrainParams, index, train};
@@ -37,19 +39,18 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
     let field = schema.field(&structure).map_err(|e| anyhow::anyhow!("--structure: {e}"))?;
     let (data, report) = schema.samples(&table, &field).map_err(|e| blame(&config.data, &e))?;
     drop(table);
-    let params = with_components(task)?;
+    let mut params = with_components(task)?;
     let attributes = schema.template_attributes(&field);
     let index = index(&field, &attributes, params.optimize).map_err(|e| blame(&config.data, &e))?;
     let read_seconds = begin.elapsed().as_secs_f64();
     remark(config, &schema, &data, &report, read_seconds);
     let items = data.samples() * data.variables() - report.missing;
-    let solver = if params.l1 > 0.0 { "owlqn" } else { "lbfgs" };
     let facts = Facts {
         estimator: String::new(),
         optimize: if params.optimize == Optimize::Joint { "joint" } else { "disjoint" }.into(),
-        solver: solver.into(),
-        l1: params.l1,
-        l2: params.l2,
+        solver: String::new(),
+        l1: 0.0,
+        l2: 0.0,
         objective: 0.0,
         violation: 0.0,
         iterations: 0,
@@ -64,7 +65,11 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
     let resumed = restore(config)?;
     catch_ctrl_c();
     let start = Instant::now();
+    let chosen =
+        choose(config, |how, watch| cross_validate(&model, &data, &params, how, watch, &|| !interrupted()))?;
+    chosen.set(&mut params.l1, &mut params.l2);
     let mut followed = Followed::new(config, held);
+    let late = followed.late;
     let trained = train(
         &model.field,
         &model.index,
@@ -72,7 +77,7 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
         &params,
         resumed,
         &mut |point, state| followed.step(point, state),
-        &|| !interrupted(),
+        &|| late || !interrupted(),
     );
     let (state, info) = trained.map_err(|e| blame(&config.data, &e))?;
     let seconds = start.elapsed().as_secs_f64();
@@ -80,10 +85,13 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
     let held = std::mem::take(&mut followed.accuracies);
     drop(followed);
     common.log(|| format!("maximised {}: {}", info.estimator, parts(&info)));
-    let converged = converged(config, &info.solver) && rests(config, &info, data.samples());
+    let converged =
+        converged(config, &info.solver) && chosen.converged() && rests(config, &info, data.samples());
     model.theta = state.into_theta();
     let end = &info.solver.end;
     model.facts.estimator.clone_from(&info.estimator);
+    model.facts.solver = if params.l1 > 0.0 { "owlqn" } else { "lbfgs" }.into();
+    (model.facts.l1, model.facts.l2) = (params.l1, params.l2);
     model.facts.objective = end.objective;
     model.facts.violation = end.violation;
     model.facts.iterations = end.iterations;
@@ -91,9 +99,9 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
     output::write(Some(&config.model), &model.to_bytes())?;
     let time = (seconds, read_seconds);
     let text = if common.json {
-        report_json(&model, &info, converged, time, &held)
+        report_json(&model, &info, &chosen, converged, time, &held)
     } else {
-        report_text(&model, &info, converged, time, &held)
+        report_text(&model, &info, &chosen, converged, time, &held)
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(if converged { Outcome::Done } else { Outcome::Unconverged })
@@ -236,12 +244,13 @@ fn parts(info: &TrainInfo) -> String {
 fn report_json(
     model: &FieldModel,
     info: &TrainInfo,
+    chosen: &Chosen,
     converged: bool,
     (seconds, read_seconds): (f64, f64),
     held: &[f64],
 ) -> String {
     let end = &info.solver.end;
-    let value = json!({
+    let mut value = json!({
         "objective": end.objective,
         "log_likelihood": info.log_likelihood,
         "violation": end.violation,
@@ -266,17 +275,19 @@ fn report_json(
         "peak_rss_mib": crate::cmd::peak_rss_mib(),
         "trace": trace_json(&info.solver, held),
     });
+    chosen.add_json(&mut value);
     format!("{value}\n")
 }
 
 fn report_text(
     model: &FieldModel,
     info: &TrainInfo,
+    chosen: &Chosen,
     converged: bool,
     time: (f64, f64),
     held: &[f64],
 ) -> String {
-    let mut text = String::new();
+    let mut text = chosen.table("row");
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<16} {value}");
     };

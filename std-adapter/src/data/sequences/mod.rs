@@ -11,10 +11,13 @@ mod columns;
 mod crfsuite;
 mod dictionary;
 mod part;
+mod rare;
+mod spill;
 mod store;
 mod template;
 
 pub use dictionary::{Alphabet, Dictionary, DictionaryError};
+pub use spill::{Spilled, Supply};
 pub use store::{Attributes, Gold, SequenceView, Sequences};
 pub use template::{Template, TemplateError};
 
@@ -23,6 +26,8 @@ use super::dataset::{Fault, ReadError, without_mark};
 use crate::par::Par;
 use columns::Shape;
 use part::Part;
+use spill::Spill;
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -149,14 +154,59 @@ pub fn read_known_from(
     known(Input::unpack(text)?, alphabet, params)
 }
 
+/// Sequences in a file, and the dictionaries that they made.
+#[derive(Debug)]
+pub struct SpilledCorpus {
+    /// The sequences.
+    pub sequences: Spilled,
+    /// What labels and attributes are called.
+    pub alphabet: Alphabet,
+    /// What was noticed.
+    pub report: Report,
+}
+
+/// As [`read`], for more sequences than memory holds: they go to `file`, which is empty and for this process alone, and dictionaries and numbers are those of [`read`]. All attributes are
+/// kept, whatever `min_count` says.
+///
+/// # Errors
+/// As [`read`]; also if the file cannot be written.
+pub fn read_spilled(
+    path: impl AsRef<Path>,
+    params: &ReadParams,
+    file: File,
+) -> Result<SpilledCorpus, ReadError> {
+    spilled(Input::open(path.as_ref())?, params, file)
+}
+
+/// As [`read_spilled`], from something else than a file.
+///
+/// # Errors
+/// As [`read_spilled`].
+pub fn read_spilled_from(
+    text: impl Read + Send,
+    params: &ReadParams,
+    file: File,
+) -> Result<SpilledCorpus, ReadError> {
+    spilled(Input::unpack(text)?, params, file)
+}
+
+fn spilled(input: Input<'_>, params: &ReadParams, file: File) -> Result<SpilledCorpus, ReadError> {
+    let mut spill = Spill::new(file);
+    let (mut part, report) = run(input, None, params, Some(&mut spill))?;
+    part.end_sequence();
+    spill.push(&part.take_ended())?;
+    let (rest, alphabet) = part.finish();
+    Ok(SpilledCorpus { sequences: spill.finish(rest.sets)?, alphabet, report })
+}
+
 fn grown(input: Input<'_>, params: &ReadParams) -> Result<Corpus, ReadError> {
-    let (part, mut report) = run(input, None, params)?;
+    let (part, mut report) = run(input, None, params, None)?;
     let (mut sequences, mut alphabet) = part.finish();
     if params.min_count > 1 {
         let Sequences { attributes, values, edges, .. } = &mut sequences;
         for (different, occurrences) in [
-            part::drop_rare(attributes, values.as_mut(), &mut alphabet.attributes, params.min_count),
-            part::drop_rare(edges, None, &mut alphabet.edge_attributes, params.min_count),
+            rare::drop_rare(attributes, values.as_mut(), &mut alphabet.attributes, params.min_count),
+            rare::drop_rare(edges, None, &mut alphabet.edge_attributes, params.min_count),
         ] {
             report.rare += different;
             report.rare_occurrences += occurrences;
@@ -170,7 +220,7 @@ fn known(
     alphabet: &Alphabet,
     params: &ReadParams,
 ) -> Result<(Sequences, Report), ReadError> {
-    let (part, report) = run(input, Some(alphabet), params)?;
+    let (part, report) = run(input, Some(alphabet), params, None)?;
     Ok((part.finish().0, report))
 }
 
@@ -181,20 +231,31 @@ fn run<'a>(
     input: Input<'_>,
     alphabet: Option<&'a Alphabet>,
     params: &ReadParams,
+    mut spill: Option<&mut Spill>,
 ) -> Result<(Part<'a>, Report), ReadError> {
-    let (whole, columns) = params.par.run(|par| {
+    let (whole, columns, items) = params.par.run(|par| {
         let mut reader =
             Reader { params, alphabet, shape: None, whole: Part::new(alphabet), pending: Vec::new() };
+        let mut items = 0;
         let mut start = true;
         input.blocks(params.chunk.saturating_mul(BLOCK), reader.cut(), par, |text| {
             let text = if std::mem::take(&mut start) { without_mark(text) } else { text };
-            reader.block(text, par)
+            reader.block(text, par)?;
+            if let Some(spill) = &mut spill
+                && reader.whole.entries() >= params.chunk
+            {
+                let ended = reader.whole.take_ended();
+                items += ended.items();
+                spill.push(&ended)?;
+            }
+            Ok(())
         })?;
         reader.absorb();
         let columns = reader.shape.map_or(0, |shape| shape.columns);
-        Ok((reader.whole, columns))
+        items += reader.whole.items();
+        Ok((reader.whole, columns, items))
     })?;
-    if whole.items() == 0 {
+    if items == 0 {
         let expected = match params.format {
             Format::Crfsuite => "`LABEL<TAB>attribute<TAB>…`, an item a line",
             Format::Columns(_) => "columns of words, an item a line",

@@ -261,6 +261,36 @@ impl<'a> Part<'a> {
         self.lines += part.lines;
     }
 
+    /// How many attributes the items have.
+    pub(super) fn entries(&self) -> usize {
+        self.lists.ids.len()
+    }
+
+    /// Takes out all sequences that have ended. Sets of labels stay.
+    pub(super) fn take_ended(&mut self) -> Sequences {
+        let at = self.breaks.last().copied().unwrap_or(0);
+        let split = |lists: &mut Lists| {
+            let entries = lists.starts[at];
+            let starts = lists.starts[at..].iter().map(|start| start - entries).collect();
+            let rest = Lists { starts, ids: lists.ids.split_off(entries) };
+            lists.starts.truncate(at + 1);
+            (std::mem::replace(lists, rest), entries)
+        };
+        let (attributes, entries) = split(&mut self.lists);
+        let (edges, _) = split(&mut self.edges);
+        let values = (!self.values.is_empty()).then(|| {
+            self.values.resize(entries + self.lists.ids.len(), 1.0);
+            let rest = self.values.split_off(entries);
+            std::mem::replace(&mut self.values, rest)
+        });
+        let rest = self.gold.split_off(at);
+        let gold = std::mem::replace(&mut self.gold, rest);
+        let mut starts = vec![0];
+        starts.append(&mut self.breaks);
+        starts.dedup();
+        Sequences { starts, gold, sets: Vec::new(), attributes, values, edges }
+    }
+
     /// All sequences, and the dictionaries, which are empty if those of a model were used.
     pub(super) fn finish(mut self) -> (Sequences, Alphabet) {
         let items = self.gold.len();
@@ -303,54 +333,6 @@ fn append(to: &mut Lists, from: &Lists, offset: usize, numbers: Option<Vec<u32>>
         Some(numbers) => to.ids.extend(from.ids.iter().map(|&id| numbers[id as usize])),
         None => to.ids.extend_from_slice(&from.ids),
     }
-}
-
-/// Takes out what occurs fewer than `least` times; what stays is numbered anew in its order. Says how many different attributes
-/// and how many occurrences went.
-pub(super) fn drop_rare(
-    lists: &mut Lists,
-    values: Option<&mut Vec<f64>>,
-    names: &mut Dictionary,
-    least: u64,
-) -> (usize, usize) {
-    let mut counts = vec![0u64; names.len()];
-    lists.ids.iter().for_each(|&id| counts[id as usize] += 1);
-    if counts.iter().all(|&count| count >= least) {
-        return (0, 0);
-    }
-    const GONE: u32 = u32::MAX;
-    let mut kept = Dictionary::new();
-    let numbers: Vec<u32> = (names.iter().zip(&counts))
-        .map(|(name, &count)| if count >= least { kept.intern(name) } else { GONE })
-        .collect();
-    let mut end = 0;
-    let mut values = values;
-    let mut start = 0;
-    for list in 1..lists.starts.len() {
-        let old = lists.starts[list];
-        for at in start..old {
-            let id = numbers[lists.ids[at] as usize];
-            if id != GONE {
-                lists.ids[end] = id;
-                if let Some(values) = &mut values {
-                    values[end] = values[at];
-                }
-                end += 1;
-            }
-        }
-        lists.starts[list] = end;
-        start = old;
-    }
-    let gone = lists.ids.len() - end;
-    lists.ids.truncate(end);
-    lists.ids.shrink_to_fit();
-    if let Some(values) = values {
-        values.truncate(end);
-        values.shrink_to_fit();
-    }
-    let different = names.len() - kept.len();
-    *names = kept;
-    (different, gone)
 }
 
 /// Whole lines of text in front of the first line that is not UTF-8, and whether there is such a line.

@@ -41,6 +41,15 @@ impl Gold {
         (self.0 < Self::SETS).then_some(self.0)
     }
 
+    /// As one number, and back.
+    pub(super) fn word(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn of_word(word: u32) -> Self {
+        Self(word)
+    }
+
     /// Which of [`Sequences::sets`] it is, if it is one.
     #[inline]
     pub fn set(self) -> Option<usize> {
@@ -72,6 +81,22 @@ impl Lists {
     #[inline]
     fn range(&self, i: usize) -> Range<usize> {
         if self.starts.is_empty() { 0..0 } else { self.starts[i]..self.starts[i + 1] }
+    }
+
+    /// Appends some of the lists of another; returns where their numbers are there.
+    fn extend(&mut self, from: &Self, lists: Range<usize>) -> Range<usize> {
+        if from.starts.is_empty() {
+            return 0..0;
+        }
+        if self.starts.is_empty() {
+            self.starts.push(0);
+        }
+        let starts = &from.starts[lists.start..=lists.end];
+        let (first, last) = (starts[0], starts[starts.len() - 1]);
+        let offset = self.ids.len();
+        self.starts.extend(starts[1..].iter().map(|start| offset + start - first));
+        self.ids.extend_from_slice(&from.ids[first..last]);
+        first..last
     }
 }
 
@@ -189,6 +214,31 @@ impl Sequences {
     /// The labels of a set; `None` if it is no set.
     pub fn set(&self, gold: Gold) -> Option<&[u32]> {
         self.sets.get(gold.set()?).map(Vec::as_slice)
+    }
+
+    /// Some of the sequences, in this order.
+    ///
+    /// # Panics
+    /// If there is no such sequence.
+    pub fn select(&self, keep: &[usize]) -> Self {
+        let mut part = Self {
+            starts: vec![0],
+            gold: Vec::new(),
+            sets: self.sets.clone(),
+            attributes: Lists::default(),
+            values: self.values.as_ref().map(|_| Vec::new()),
+            edges: Lists::default(),
+        };
+        for range in keep.iter().map(|&s| self.range(s)) {
+            part.gold.extend_from_slice(&self.gold[range.clone()]);
+            part.starts.push(part.gold.len());
+            let entries = part.attributes.extend(&self.attributes, range.clone());
+            part.edges.extend(&self.edges, range);
+            if let (Some(to), Some(from)) = (&mut part.values, &self.values) {
+                to.extend_from_slice(&from[entries]);
+            }
+        }
+        part
     }
 
     /// How much memory they take.

@@ -103,6 +103,8 @@ pub enum Stop {
     Iterations,
     /// Rounding allows no further progress.
     Precision,
+    /// The objective hardly falls any more: stochastic steps only.
+    Slow,
     /// The watcher asked for it.
     Interrupted,
 }
