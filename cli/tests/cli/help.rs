@@ -16,18 +16,19 @@ fn gibbsite() {
     Usage: gibbsite <COMMAND>
 
     Commands:
-      infer    Answer a query on a factor graph in UAI format: partition function, marginals, best
-               assignment
-      train    Train a conditional random field
-      import   Take over a model that CRFsuite or CRF++ trained
-      regress  Fit a sparse regression (Lasso or logistic) to a certified duality gap
-      predict  Predict with a model that `--model` wrote
-      eval     Score a model on data with known targets
-      analyze  Say in advance how an algorithm would do on some data
-      export   Write a model as firmware can use it
-      inspect  Say what a file holds: a model that was trained here, or a UAI model and how inference on
-               it would go
-      help     Print this message or the help of the given subcommand(s)
+      infer     Answer a query on a factor graph in UAI format: partition function, marginals, best
+                assignment
+      train     Train a conditional random field
+      import    Take over a model that CRFsuite or CRF++ trained
+      regress   Fit a sparse regression (Lasso or logistic) to a certified duality gap
+      gaussian  Learn sparse Gaussian CRFs: many correlated real outputs, with honest intervals
+      predict   Predict with a model that `--model` wrote
+      eval      Score a model on data with known targets
+      analyze   Say in advance how an algorithm would do on some data
+      export    Write a model as firmware can use it
+      inspect   Say what a file holds: a model that was trained here, or a UAI model and how inference
+                on it would go
+      help      Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
