@@ -3,6 +3,8 @@
 //!
 //! `count_chain ours|by_hand T L`
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use gibbsite_core::infer::chain::{Chain, Transitions};
 
 /// Buffers of the hand-written version.
