@@ -33,19 +33,13 @@ static FILES: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
         let how = TrainParams { max_iterations: 3, ..TrainParams::default() };
         let (state, info) =
             train(&field, &index, &data, &how, None, &mut |_, _| true, &|| true).expect("weights");
+        let end = info.solver.end;
         let facts = Facts {
             estimator: info.estimator,
-            optimize: "joint".into(),
-            solver: "lbfgs".into(),
-            l1: 0.0,
-            l2: 1.0,
-            objective: info.solver.end.objective,
-            violation: info.solver.end.violation,
-            iterations: 3,
-            converged: false,
-            rows: 4,
-            items: 9,
-            data: "t.csv".into(),
+            objective: end.objective,
+            violation: end.violation,
+            iterations: end.iterations,
+            ..Facts::default()
         };
         let theta = state.into_theta();
         FieldModel { schema, structure: name.into(), field, index, theta, facts }.to_bytes()

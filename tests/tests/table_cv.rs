@@ -17,20 +17,7 @@ fn untrained(text: &str, outputs: &str, structure: &Structure) -> (FieldModel, F
     let field = schema.field(structure).unwrap();
     let (data, _) = schema.samples(&table, &field).unwrap();
     let index = index(&field, &schema.template_attributes(&field), Optimize::Joint).unwrap();
-    let facts = Facts {
-        estimator: String::new(),
-        optimize: String::new(),
-        solver: String::new(),
-        l1: 0.0,
-        l2: 0.0,
-        objective: 0.0,
-        violation: 0.0,
-        iterations: 0,
-        converged: false,
-        rows: data.samples(),
-        items: data.samples(),
-        data: String::new(),
-    };
+    let facts = Facts { rows: data.samples(), items: data.samples(), ..Facts::default() };
     (FieldModel { schema, structure: String::new(), field, index, theta: Vec::new(), facts }, data)
 }
 

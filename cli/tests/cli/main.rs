@@ -67,6 +67,11 @@ fn stdout(args: &[&str]) -> String {
     run.stdout
 }
 
+/// A file of a folder, as an argument.
+fn at(folder: &TempDir, name: &str) -> String {
+    folder.path().join(name).display().to_string()
+}
+
 /// A new folder with these files.
 fn folder(files: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! `gibbsite train` on sequences, and `predict` and `eval` with what it wrote.
 
-use super::{finish, gibbsite, json, run, stdout};
+use super::{at, finish, gibbsite, json, run, stdout};
 use std::fs;
 use std::path::Path;
 
@@ -12,10 +12,6 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 /// A path in it.
-fn at(folder: &tempfile::TempDir, name: &str) -> String {
-    folder.path().join(name).display().to_string()
-}
-
 /// Trains the example, with more options, into a new folder.
 fn pump(more: &[&str]) -> (tempfile::TempDir, String) {
     let folder = folder(&[]);

@@ -1,9 +1,8 @@
 //! `gibbsite train --cv`: penalties by cross-validation.
 
-use super::{folder, json, run, stdout};
+use super::{at, folder, json, run, stdout};
 use serde_json::Value;
 use std::fs;
-use tempfile::TempDir;
 
 const PUMP: &[&str] = &["train", "--format", "columns", "--template", "pump.tpl", "pump.txt"];
 const WEATHER: &[&str] = &[
@@ -19,10 +18,6 @@ const WEATHER: &[&str] = &[
     "--structure",
     "chain",
 ];
-
-fn at(folder: &TempDir, name: &str) -> String {
-    folder.path().join(name).display().to_string()
-}
 
 /// Penalties and losses, and that the least is chosen.
 fn tried(report: &Value) -> Vec<(f64, f64, f64)> {

@@ -1,6 +1,6 @@
 //! `gibbsite train --format table`, and `predict`, `eval` and `inspect` with what it wrote.
 
-use super::{folder, json, run, stdout};
+use super::{at, folder, json, run, stdout};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
@@ -19,10 +19,6 @@ const WEATHER: [&str; 11] = [
     "--structure",
     "chain",
 ];
-
-fn at(folder: &TempDir, name: &str) -> String {
-    folder.path().join(name).display().to_string()
-}
 
 /// Numbers from 0 to below 1, the same every time.
 fn noise(seed: u64) -> impl FnMut() -> f64 {

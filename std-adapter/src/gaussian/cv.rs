@@ -6,13 +6,11 @@ use super::path::{along, penalties};
 use super::predict::Forecaster;
 use super::prepare::Prepared;
 use super::score::{Widths, score};
+use crate::cv;
 use crate::linalg::Dense;
 use crate::par::Par;
 use crate::solver::monitor::Stop;
 use crate::solver::newton_cd::GaussianWatch;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +87,7 @@ pub fn cross_validate(
     let (outer, inner) =
         if how.folds >= params.par.count() { (params.par, Par::Seq) } else { (Par::Seq, params.par) };
     let one = |fold: usize| -> Result<Vec<(f64, f64, bool)>, GaussianError> {
-        let (held, kept): (Vec<usize>, Vec<usize>) = (0..rows).partition(|&i| fold_of[i] == fold);
+        let (kept, held) = cv::split(&fold_of, fold);
         let own: Option<Vec<f64>> = weights.map(|w| kept.iter().map(|&i| w[i]).collect());
         let params = GaussianParams { par: inner, ..params.clone() };
         let grid = grid.clone();
@@ -125,14 +123,12 @@ fn held_out(fit: &GaussianFit, x: &Dense, y: &Dense, loss: CvLoss) -> (f64, f64,
     (value, nonzeros, fit.converged)
 }
 
-fn deal(rows: usize, how: &GaussianCvParams) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..rows).collect();
-    if !how.contiguous {
-        order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(how.seed));
-    }
+/// Which fold each row belongs to: stretches of the order, where [`cv::deal`] would take one row for each fold in turn.
+fn deal(rows: usize, how: &GaussianCvParams) -> Vec<u32> {
+    let order = if how.contiguous { (0..rows).collect() } else { cv::shuffled(rows, how.seed) };
     let mut fold_of = vec![0; rows];
     for (k, &i) in order.iter().enumerate() {
-        fold_of[i] = k * how.folds / rows;
+        fold_of[i] = (k * how.folds / rows) as u32;
     }
     fold_of
 }
@@ -154,6 +150,6 @@ fn join(folds: &[Vec<(f64, f64, bool)>], grid: &[f64]) -> Option<GaussianCv> {
         })
         .collect();
     // Of equals the first: the sparser model.
-    let best = (0..reached).reduce(|a, b| if points[b].mean < points[a].mean { b } else { a })?;
+    let best = cv::least(points.iter().map(|p| p.mean))?;
     Some(GaussianCv { points, best, converged: folds.iter().flatten().all(|f| f.2) })
 }

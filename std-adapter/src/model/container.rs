@@ -96,6 +96,18 @@ impl fmt::Display for ModelError {
 
 impl std::error::Error for ModelError {}
 
+impl ModelError {
+    /// Sections and header that are right by themselves, but not together.
+    pub(super) fn unfit() -> Self {
+        Self::Content("its parts do not fit together".into())
+    }
+}
+
+/// The bytes of a section of numbers, for [`Container::numbers`].
+pub(super) fn bytes_of(numbers: &[f64]) -> Vec<u8> {
+    numbers.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
 /// Whether these bytes begin as a model file does.
 pub fn is_model(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
@@ -200,6 +212,14 @@ impl<'a> Container<'a> {
     /// The bytes of a section.
     pub fn section(&self, name: [u8; 4]) -> Option<&'a [u8]> {
         self.sections.iter().find(|s| s.0 == name).map(|s| s.1)
+    }
+
+    /// Whether the file is of this kind.
+    ///
+    /// # Errors
+    /// [`ModelError::Kind`] if it is of another one.
+    pub fn expect(&self, expected: Kind) -> Result<(), ModelError> {
+        if self.kind == expected { Ok(()) } else { Err(ModelError::Kind { found: self.kind, expected }) }
     }
 
     /// The bytes of a section that has to be there.

@@ -12,7 +12,7 @@
 //!
 //! Labels and values of discrete inputs stand in the header, and means and deviations of numbers that are standardised.
 
-use super::container::{self, Container, Kind, ModelError};
+use super::container::{self, Container, Kind, ModelError, bytes_of};
 use super::header::Header;
 use super::sections::{names, read_index, read_names, read_weights, write_index};
 use super::varint::{self, Reader};
@@ -23,7 +23,7 @@ use crate::field::{Field, Schema, Structure};
 use serde_json::{Value, json};
 
 /// How a model came about.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// What was maximised, such as `mle` or `composite (combs)`.
     pub estimator: String,
@@ -139,7 +139,7 @@ impl FieldModel {
             list.iter().flatten().for_each(|&n| varint::write(&mut seen, n.into()));
         }
         self.edges().flatten().for_each(|v| varint::write(&mut edges, v.into()));
-        let weights: Vec<u8> = self.theta.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let weights = bytes_of(&self.theta);
         let (outputs, inputs) = (dictionary(&self.schema.outputs), dictionary(&self.schema.inputs));
         let index = write_index(&self.index);
         let sections = [
@@ -166,9 +166,7 @@ impl FieldModel {
     /// # Errors
     /// A [`ModelError`] if it is of another kind or does not hold together.
     pub fn from_container(file: &Container<'_>) -> Result<Self, ModelError> {
-        if file.kind != Kind::FIELD {
-            return Err(ModelError::Kind { found: file.kind, expected: Kind::FIELD });
-        }
+        file.expect(Kind::FIELD)?;
         let header = Header(&file.header);
         let owned = |d: Dictionary| d.iter().map(str::to_owned).collect::<Vec<String>>();
         let texts = |value: &Value, name: &str| -> Result<Vec<String>, ModelError> {
@@ -194,14 +192,13 @@ impl FieldModel {
             share: header.flag("share")?,
         };
         let schema = Schema { seen: read_seen(file.required(*b"seen")?, &schema)?, ..schema };
-        let unfit = || ModelError::Content("its parts do not fit together".into());
         let expected = if schema.share { 1 } else { schema.outputs.len() };
         if schema.outputs.is_empty()
             || schema.alphabets.len() != expected
             || schema.alphabets.iter().any(Vec::is_empty)
             || schema.share && schema.seen.iter().any(|list| list.len() != schema.seen[0].len())
         {
-            return Err(unfit());
+            return Err(ModelError::unfit());
         }
         let edges = Structure::Edges(read_edges(file.required(*b"edge")?)?);
         let bad = |e: crate::field::FieldError| ModelError::Content(e.to_string());
@@ -213,7 +210,7 @@ impl FieldModel {
             index.arities(t) == field.templates()[t] && index.attributes(t) == attributes[t] as usize
         };
         if index.templates() != field.templates().len() || !(0..index.templates()).all(fits) {
-            return Err(unfit());
+            return Err(ModelError::unfit());
         }
         let facts = Facts {
             estimator: header.text("estimator")?,

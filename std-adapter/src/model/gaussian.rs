@@ -11,7 +11,7 @@
 //!
 //! Λ is positive definite in every file: writing starts from a factorised one, opening factorises it again.
 
-use super::container::{self, Container, Kind, ModelError};
+use super::container::{self, Container, Kind, ModelError, bytes_of};
 use super::header::Header;
 use crate::gaussian::GaussianFit;
 use crate::gaussian::predict::Forecaster;
@@ -135,7 +135,7 @@ impl GaussianModel {
         };
         let (lidx, lval) = pack(&self.lambda_entries());
         let (tidx, tval) = pack(&self.theta_entries());
-        let icpt: Vec<u8> = self.intercept.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let icpt = bytes_of(&self.intercept);
         let sections = [
             (*b"lidx", lidx.as_slice()),
             (*b"lval", &lval),
@@ -159,15 +159,12 @@ impl GaussianModel {
     /// # Errors
     /// A [`ModelError`] if it is of another kind or does not hold together.
     pub fn from_container(file: &Container<'_>) -> Result<Self, ModelError> {
-        if file.kind != Kind::GAUSSIAN {
-            return Err(ModelError::Kind { found: file.kind, expected: Kind::GAUSSIAN });
-        }
+        file.expect(Kind::GAUSSIAN)?;
         let header = Header(&file.header);
         let (n, p) = (header.count("inputs")?, header.count("outputs")?);
-        let apart = || ModelError::Content("its parts do not fit together".into());
         let intercept = file.numbers(*b"icpt", f64::from_le_bytes)?;
         if intercept.len() != p || !intercept.iter().all(|v| v.is_finite()) {
-            return Err(apart());
+            return Err(ModelError::unfit());
         }
         let read = |places: [u8; 4], values: [u8; 4], rows: usize, upper: bool| {
             let places = file.numbers(places, u64::from_le_bytes)?;
@@ -176,7 +173,7 @@ impl GaussianModel {
                 || upper && values.len() < p
                 || rows.checked_mul(p).is_none_or(|n| n > LARGEST)
             {
-                return Err(apart());
+                return Err(ModelError::unfit());
             }
             let mut matrix = Dense::zeros(rows, p);
             let mut last = None;
@@ -184,7 +181,7 @@ impl GaussianModel {
                 let (i, j) = ((place & u64::from(u32::MAX)) as usize, (place >> 32) as usize);
                 let bound = if upper { j + 1 } else { rows };
                 if i >= bound || j >= p || !value.is_finite() || last >= Some((j, i)) {
-                    return Err(apart());
+                    return Err(ModelError::unfit());
                 }
                 last = Some((j, i));
                 matrix.set(i, j, value);

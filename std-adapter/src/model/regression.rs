@@ -1,6 +1,6 @@
 //! A fitted sparse regression: what it was fitted to, and its non-zero weights.
 
-use super::container::{self, Container, Kind, ModelError};
+use super::container::{self, Container, Kind, ModelError, bytes_of};
 use super::header::Header;
 use crate::data::dataset::Names;
 use crate::data::matrix::Matrix;
@@ -163,7 +163,7 @@ impl RegressionModel {
 
     /// The bytes of the model file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let values: Vec<u8> = self.weights.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let values = bytes_of(&self.weights);
         let (tag, names) = match &self.naming {
             Naming::Names(names) => (NAMES, json!(names).to_string().into_bytes()),
             Naming::Numbers { features, .. } => {
@@ -187,9 +187,7 @@ impl RegressionModel {
     /// # Errors
     /// A [`ModelError`] if it is of another kind or does not hold together.
     pub fn from_container(file: &Container<'_>) -> Result<Self, ModelError> {
-        if file.kind != Kind::REGRESSION {
-            return Err(ModelError::Kind { found: file.kind, expected: Kind::REGRESSION });
-        }
+        file.expect(Kind::REGRESSION)?;
         let header = Header(&file.header);
         let weights = file.numbers(VALUE, f64::from_le_bytes)?;
         if weights.len() != header.count("nonzeros")? || !weights.iter().all(|v| v.is_finite()) {

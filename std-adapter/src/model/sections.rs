@@ -108,7 +108,7 @@ pub(super) fn read_index(bytes: &[u8]) -> Result<Index, ModelError> {
 pub(super) fn read_weights(file: &Container<'_>, index: &Index) -> Result<Vec<f64>, ModelError> {
     let weights = file.numbers(*b"wght", f64::from_le_bytes)?;
     if weights.len() != index.len() || !weights.iter().all(|w| w.is_finite()) {
-        return Err(ModelError::Content("its parts do not fit together".into()));
+        return Err(ModelError::unfit());
     }
     Ok(weights)
 }

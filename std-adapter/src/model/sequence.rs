@@ -9,7 +9,7 @@
 //! "wght"    the weights, f64, in the order of the index
 //! ```
 
-use super::container::{self, Container, Kind, ModelError};
+use super::container::{self, Container, Kind, ModelError, bytes_of};
 use super::header::Header;
 use super::sections::{names, read_index, read_names, read_weights, write_index};
 use crate::data::sequences::Alphabet;
@@ -151,7 +151,7 @@ impl SequenceModel {
 
     /// The bytes of the model file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let weights: Vec<u8> = self.theta.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let weights = bytes_of(&self.theta);
         let (labels, attributes) = (names(&self.alphabet.labels), names(&self.alphabet.attributes));
         let edges = names(&self.alphabet.edge_attributes);
         let index = write_index(&self.index);
@@ -178,9 +178,7 @@ impl SequenceModel {
     /// # Errors
     /// A [`ModelError`] if it is of another kind or does not hold together.
     pub fn from_container(file: &Container<'_>) -> Result<Self, ModelError> {
-        if file.kind != Kind::SEQUENCES {
-            return Err(ModelError::Kind { found: file.kind, expected: Kind::SEQUENCES });
-        }
+        file.expect(Kind::SEQUENCES)?;
         let header = Header(&file.header);
         let alphabet = Alphabet {
             labels: read_names(file.required(*b"labl")?)?,
@@ -201,7 +199,7 @@ impl SequenceModel {
             || (index.templates() > EDGES) != (edges > 0)
             || edges > 0 && !fits(EDGES, &[labels; 2], edges)
         {
-            return Err(ModelError::Content("its parts do not fit together".into()));
+            return Err(ModelError::unfit());
         }
         let origin = match header.text("format")?.as_str() {
             "crfsuite" => Origin::Crfsuite,

@@ -351,19 +351,19 @@ impl<'a> Composite<'a> {
         let Workspace { tables, residual, engines, .. } = workspace;
         let samples = || units.iter().map(|unit| unit.sample as usize).enumerate();
         for (lane, sample) in samples() {
-            self.tables.fill_own(sample, piece.own(), theta, tables, residual);
+            self.tables.fill_own(sample, piece.own(), theta, tables);
             piece.enter_lane(lane, tables, self.tables.data.labels(sample), engines);
         }
         let done = piece.run_lanes(engines)?;
         let mut value = 0.0;
         for (lane, sample) in samples() {
             let labels = self.tables.data.labels(sample);
+            self.tables.clear(piece.own(), residual);
             if let Some(log_z) = &done {
-                self.tables.clear(piece.own(), residual);
                 piece.leave_lane(lane, weight, labels, engines, residual);
                 value += weight * log_z[lane];
             } else {
-                self.tables.fill_own(sample, piece.own(), theta, tables, residual);
+                self.tables.fill_own(sample, piece.own(), theta, tables);
                 value += weight * piece.log_z(tables, labels, weight, engines, residual)?;
             }
             self.tables.gather_own(sample, piece.own(), residual, gradient);
@@ -382,7 +382,8 @@ impl<'a> Composite<'a> {
     ) -> Result<f64, InferError> {
         let labels = self.tables.data.labels(sample);
         let Workspace { tables, residual, engines, .. } = workspace;
-        self.tables.fill_own(sample, &part.own, theta, tables, residual);
+        self.tables.fill_own(sample, &part.own, theta, tables);
+        self.tables.clear(&part.own, residual);
         let mut value = 0.0;
         for &(piece, weight) in &part.pieces {
             let piece = &self.pieces[piece as usize];

@@ -188,18 +188,29 @@ impl Gaussian {
     /// As [`state`](Self::state) if `R = XΘ` is known.
     pub fn state_with(&self, lambda: Dense, theta: Dense, r: Dense) -> Option<State> {
         let factor = Cholesky::new(&lambda)?;
-        self.finish(lambda, theta, factor.inverse(), factor.log_det(), r)
-    }
-
-    /// As [`state_with`](Self::state_with) where only Θ has changed.
-    pub(crate) fn state_same_lambda(&self, state: State, theta: Dense, r: Dense) -> Option<State> {
-        self.finish(state.lambda, theta, state.sigma, state.log_det, r)
-    }
-
-    fn finish(&self, lambda: Dense, theta: Dense, sigma: Dense, log_det: f64, r: Dense) -> Option<State> {
-        let k = product(self.par, &r, &sigma);
-        let value = -log_det + self.syy.dot(&lambda) + (2.0 * self.y.dot(&r) + r.dot(&k)) / self.samples;
+        let (sigma, log_det) = (factor.inverse(), factor.log_det());
+        let (k, value) = self.value(&lambda, &sigma, log_det, &r);
         value.is_finite().then_some(State { lambda, theta, sigma, r, k, log_det, value })
+    }
+
+    /// The state with another Θ, `r` being `XΘ`; the same one if its value would not be finite.
+    pub(crate) fn with_theta(&self, state: State, theta: Dense, r: Dense) -> State {
+        let (k, value) = self.value(&state.lambda, &state.sigma, state.log_det, &r);
+        if value.is_finite() { State { theta, r, k, value, ..state } } else { state }
+    }
+
+    /// `K = RΣ`, and `f`.
+    fn value(&self, lambda: &Dense, sigma: &Dense, log_det: f64, r: &Dense) -> (Dense, f64) {
+        let k = product(self.par, r, sigma);
+        let value = -log_det + self.syy.dot(lambda) + (2.0 * self.y.dot(r) + r.dot(&k)) / self.samples;
+        (k, value)
+    }
+
+    /// `E = Y + K`.
+    pub(crate) fn errors(&self, state: &State) -> Dense {
+        let mut e = self.y.clone();
+        e.values_mut().iter_mut().zip(state.k.values()).for_each(|(e, k)| *e += k);
+        e
     }
 
     /// The derivatives there.
@@ -210,8 +221,7 @@ impl Gaussian {
         for ((g, s), q) in lambda.values_mut().iter_mut().zip(state.sigma.values()).zip(psi.values()) {
             *g -= s + q;
         }
-        let mut e = self.y.clone();
-        e.values_mut().iter_mut().zip(state.k.values()).for_each(|(e, k)| *e += k);
+        let e = self.errors(state);
         let mut theta = transposed_product(self.par, &self.x, &e);
         theta.values_mut().iter_mut().for_each(|v| *v *= 2.0 / self.samples);
         Slopes { lambda, theta, psi, e }

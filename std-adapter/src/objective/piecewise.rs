@@ -168,7 +168,7 @@ impl<'a> Piecewise<'a> {
         for s in chunk.units.clone() {
             let sample = &self.samples[s];
             let own = sample.own.as_ref().unwrap_or(&self.tables.own);
-            self.tables.fill_own(s, own, theta, tables, residual);
+            self.tables.fill_own(s, own, theta, tables);
             let mut value = 0.0;
             for &k in own {
                 let range = self.tables.range(k as usize);

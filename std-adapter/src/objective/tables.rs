@@ -86,19 +86,11 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The tables of some factors with inputs in a sample; their residuals become 0.
-    pub(super) fn fill_own(
-        &self,
-        sample: usize,
-        factors: &[u32],
-        theta: &[f64],
-        tables: &mut [f64],
-        residual: &mut [f64],
-    ) {
+    /// The tables of some factors with inputs in a sample.
+    pub(super) fn fill_own(&self, sample: usize, factors: &[u32], theta: &[f64], tables: &mut [f64]) {
         for &k in factors {
             let k = k as usize;
             let (range, template) = (self.range(k), self.field.template(k));
-            residual[range.clone()].fill(0.0);
             let table = &mut tables[range];
             table.fill(0.0);
             if let Some(row) = self.data.row(sample, k) {

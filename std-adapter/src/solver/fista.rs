@@ -3,7 +3,7 @@
 //! Objective, output and stopping rule as [`newton_cd`](super::newton_cd). A step is `prox(z - t∇f(z))` with `t` halved until the quadratic bound holds and Λ is positive definite, and
 //! lengthened a little after each success; momentum begins anew when the objective rises or the extrapolated Λ leaves the cone.
 
-use super::newton_cd::{GaussianWatch, NewtonError, NewtonParams, NewtonSolution, Record};
+use super::newton_cd::{GaussianWatch, NewtonError, NewtonParams, NewtonSolution, Record, rounding};
 use crate::linalg::Dense;
 use crate::objective::gaussian::{Gaussian, State};
 use gibbsite_core::math::soft_threshold;
@@ -39,7 +39,8 @@ pub fn minimize(
         let next = loop {
             let lambda = prox(&ahead.lambda, &slopes.lambda, step, |i, j| penalties.of_lambda(i, j).l1);
             let theta = prox(&ahead.theta, &slopes.theta, step, |_, _| penalties.theta);
-            let bound = bound(&ahead, &slopes.lambda, &slopes.theta, &lambda, &theta, step);
+            let bound = bound(&ahead, &slopes.lambda, &slopes.theta, &lambda, &theta, step)
+                + rounding(problem, ahead.value);
             let next = problem.state(lambda, theta).filter(|n| n.value <= bound);
             if let Some(next) = next {
                 break Some(next);
@@ -50,8 +51,7 @@ pub fn minimize(
             }
         };
         let objective = next.as_ref().map_or(f64::INFINITY, total);
-        let Some(next) = next.filter(|_| objective <= last + 1e-14 * (last.abs() + problem.outputs() as f64))
-        else {
+        let Some(next) = next.filter(|_| objective <= last + rounding(problem, last)) else {
             step = step.max(1e-12);
             (ahead, weight) = (state.clone(), 1.0);
             continue;
@@ -82,12 +82,11 @@ fn ahead_of(next: &Dense, now: &Dense, by: f64) -> Dense {
     out
 }
 
-/// `f(z) + ⟨∇f, d⟩ + ‖d‖²/(2t)`, a little higher for rounding.
+/// `f(z) + ⟨∇f, d⟩ + ‖d‖²/(2t)`.
 fn bound(ahead: &State, gl: &Dense, gt: &Dense, lambda: &Dense, theta: &Dense, step: f64) -> f64 {
     let part = |new: &Dense, old: &Dense, slope: &Dense| {
         let entries = new.values().iter().zip(old.values()).zip(slope.values());
         entries.map(|((n, o), g)| (n - o) * (g + (n - o) / (2.0 * step))).sum::<f64>()
     };
-    let rise = part(lambda, &ahead.lambda, gl) + part(theta, &ahead.theta, gt);
-    ahead.value + rise + 1e-14 * (ahead.value.abs() + lambda.cols() as f64)
+    ahead.value + (part(lambda, &ahead.lambda, gl) + part(theta, &ahead.theta, gt))
 }

@@ -46,18 +46,11 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
     remark(config, &schema, &data, &report, read_seconds);
     let items = data.samples() * data.variables() - report.missing;
     let facts = Facts {
-        estimator: String::new(),
         optimize: if params.optimize == Optimize::Joint { "joint" } else { "disjoint" }.into(),
-        solver: String::new(),
-        l1: 0.0,
-        l2: 0.0,
-        objective: 0.0,
-        violation: 0.0,
-        iterations: 0,
-        converged: false,
         rows: data.samples(),
         items,
         data: file_name(&config.data),
+        ..Facts::default()
     };
     let structure = task.structure_name.clone();
     let mut model = FieldModel { schema, structure, field, index, theta: Vec::new(), facts };

@@ -119,7 +119,7 @@ const PATIENCE: u32 = 30;
 const PATIENCE_ALTERNATING: u32 = 500;
 
 /// Differences of the objective below this are rounding: it is a sum of terms of about this size, one or more for each output.
-fn rounding(problem: &Gaussian, objective: f64) -> f64 {
+pub(super) fn rounding(problem: &Gaussian, objective: f64) -> f64 {
     1e-14 * (objective.abs() + problem.outputs() as f64)
 }
 
@@ -212,17 +212,10 @@ fn joint(
             break;
         }
     }
-    let delta = theta_matrix(problem, active, &step);
+    let mut delta = Dense::zeros(problem.inputs(), problem.outputs());
+    step.add_theta(active, &mut delta);
     let slope = slopes.lambda.dot(&step.lambda) + slopes.theta.dot(&delta);
     search(problem, state, penalties, &step.lambda, Some((&delta, &step.z)), slope)
-}
-
-fn theta_matrix(problem: &Gaussian, active: &Active, step: &Direction) -> Dense {
-    let mut delta = Dense::zeros(problem.inputs(), problem.outputs());
-    for (j, (rows, values)) in active.theta.iter().zip(&step.theta).enumerate() {
-        rows.iter().zip(values).for_each(|(&i, &v)| delta.set(i as usize, j, v));
-    }
-    delta
 }
 
 /// A Newton step in Λ alone.
@@ -253,18 +246,13 @@ fn step_theta(
 ) -> State {
     let model = Model { problem, state: &state, penalties, active };
     let mut step = Direction::zero(problem, active);
-    let mut e = problem.y.clone();
-    e.values_mut().iter_mut().zip(state.k.values()).for_each(|(e, k)| *e += k);
-    if model.sweep_theta(&e, &mut step, enough, passes, inner) == 0.0 {
+    if model.sweep_theta(&problem.errors(&state), &mut step, enough, passes, inner) == 0.0 {
         return state;
     }
     let (mut theta, mut r) = (state.theta.clone(), state.r.clone());
-    for (j, (rows, values)) in active.theta.iter().zip(&step.theta).enumerate() {
-        rows.iter().zip(values).for_each(|(&i, &v)| theta.add(i as usize, j, v));
-    }
+    step.add_theta(active, &mut theta);
     r.values_mut().iter_mut().zip(step.z.values()).for_each(|(r, z)| *r += z);
-    let kept = state.clone();
-    problem.state_same_lambda(state, theta, r).unwrap_or(kept)
+    problem.with_theta(state, theta, r)
 }
 
 /// A Newton step in the entries of both that are not 0. One that would change its sign becomes 0.

@@ -65,6 +65,15 @@ impl Direction {
     }
 }
 
+impl Direction {
+    /// Adds `Δ_Θ`.
+    pub(super) fn add_theta(&self, active: &Active, to: &mut Dense) {
+        for (j, (rows, values)) in active.theta.iter().zip(&self.theta).enumerate() {
+            rows.iter().zip(values).for_each(|(&i, &v)| to.add(i as usize, j, v));
+        }
+    }
+}
+
 /// Where the model is expanded, and what is allowed to move.
 #[derive(Clone, Copy)]
 pub(super) struct Model<'a> {
