@@ -3,13 +3,16 @@
 //! If `c_j = a_jᵀθ` was right when `θ` had travelled `D_j`, then `|a_jᵀθ'| ≤ |c_j| + ‖a_j‖(D' - D_j)` once it has travelled `D'` (Cauchy-Schwarz and
 //! the triangle inequality). As long as that is below what the penalty covers, the column is no candidate, cannot limit the scaling of the dual point,
 //! and is not looked at. Near the optimum `θ` hardly moves, and almost no column is.
+//!
+//! With `due_j = D_j - |c_j|/‖a_j‖` and `share_j = w_j/‖a_j‖` the test is `due_j + λ·share_j ≤ D'`: one multiplication and one comparison a
+//! column, for any `λ`.
 
 use crate::data::matrix::Matrix;
 use crate::par::{Kernel, Par, vectorized};
 use crate::regress::problem::Problem;
+use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
-use gibbsite_core::penalty::Penalty;
 use std::ops::Range;
 
 #[derive(Debug)]
@@ -18,18 +21,24 @@ pub(super) struct Correlations {
     pub(super) value: Vec<f64>,
     /// `‖a_j‖`.
     pub(super) norm: Vec<f64>,
-    travelled_at: Vec<f64>,
+    /// Never, as an infinity, for columns that are known to be zero at the current `λ`.
+    due: Vec<f64>,
+    share: Vec<f64>,
+    /// Columns that are known to be zero at the current `λ`, with what was due for them.
+    dropped: Vec<(u32, f64)>,
     travelled: f64,
     /// The dual point of the last pass.
     theta: Vec<f64>,
-    /// Columns that may be in the solution at the current `λ`, ascending.
-    alive: Vec<u32>,
-    /// Those whose product is right for `theta`, ascending.
+    /// Columns whose product is right for `theta`, ascending.
     pub(super) fresh: Vec<u32>,
 }
 
 /// Columns a thread takes at a time.
 const STRIP: usize = 512;
+/// Columns that are compared at a time.
+const GLANCE: usize = 16;
+/// What rounding may hide of a penalty.
+const SLACK: f64 = 1e-9;
 
 /// Products and norms.
 struct FirstStrip<'a, V> {
@@ -67,6 +76,32 @@ impl<V: Real> Kernel for LaterStrip<'_, V> {
     }
 }
 
+/// Appends the columns with `due + λ·share ≤ now`.
+struct Due<'a> {
+    due: &'a [f64],
+    share: &'a [f64],
+    lambda: f64,
+    now: f64,
+    out: &'a mut Vec<u32>,
+}
+
+impl Kernel for Due<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { due, share, lambda, now, out } = self;
+        let is_due = |due: f64, share: f64| due + lambda * share <= now;
+        for (k, (dues, shares)) in due.chunks(GLANCE).zip(share.chunks(GLANCE)).enumerate() {
+            // Without a branch, so that it is one comparison for several columns.
+            if dues.iter().zip(shares).fold(false, |any, (&d, &s)| any | is_due(d, s)) {
+                let which =
+                    (k * GLANCE..).zip(dues.iter().zip(shares)).filter(|(_, (d, s))| is_due(**d, **s));
+                out.extend(which.map(|(j, _)| j as u32));
+            }
+        }
+    }
+}
+
 impl Correlations {
     /// At a first dual point: all products and norms.
     pub(super) fn new<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], par: Par) -> Self {
@@ -74,23 +109,34 @@ impl Correlations {
         let strips = par.map((0..d).step_by(STRIP).collect(), |first| {
             vectorized(FirstStrip { matrix: problem.matrix, strip: first..(first + STRIP).min(d), theta })
         });
-        let (value, norm) = strips.into_iter().flatten().unzip();
-        Self {
+        let (value, norm): (Vec<f64>, Vec<f64>) = strips.into_iter().flatten().unzip();
+        let share =
+            (0..d).map(|j| (1.0 - SLACK) * problem.l1_weights.map_or(1.0, |w| w[j]) / norm[j]).collect();
+        let mut all = Self {
             value,
             norm,
-            travelled_at: vec![0.0; d],
+            due: vec![f64::INFINITY; d],
+            share,
+            dropped: Vec::new(),
             travelled: 0.0,
             theta: theta.to_vec(),
-            alive: (0..d as u32).collect(),
             fresh: (0..d as u32).collect(),
-        }
+        };
+        (0..d).for_each(|j| all.set_due(problem.positive, j));
+        all
+    }
+
+    /// After the product of column `j` was computed.
+    #[inline(always)]
+    fn set_due(&mut self, positive: bool, j: usize) {
+        let size = if positive { self.value[j] } else { self.value[j].abs() };
+        // An empty column never is.
+        self.due[j] = if self.norm[j] > 0.0 { self.travelled - size / self.norm[j] } else { f64::INFINITY };
     }
 
     /// Every column is a candidate again: the penalty has changed.
     pub(super) fn revive(&mut self) {
-        let d = self.value.len() as u32;
-        self.alive.clear();
-        self.alive.extend(0..d);
+        self.dropped.drain(..).for_each(|(j, due)| self.due[j as usize] = due);
     }
 
     /// Moves to another dual point. Afterwards `fresh` lists the columns whose products are exact; all others are covered by
@@ -101,47 +147,44 @@ impl Correlations {
         theta: &[f64],
         par: Par,
     ) -> u64 {
-        let moved2: f64 = self.theta.iter().zip(theta).map(|(a, b)| (a - b) * (a - b)).sum();
+        let moved2 = sum_pairs(&self.theta, theta, |a, b| (a - b) * (a - b));
         // Rounding of the sum and of the products themselves.
         self.travelled += moved2.sqrt() * (1.0 + 1e-10);
         self.theta.clear();
         self.theta.extend_from_slice(theta);
         let mut wanted = std::mem::take(&mut self.fresh);
         wanted.clear();
-        wanted
-            .extend(self.alive.iter().filter(|&&j| self.may_matter(problem.penalty(j as usize), j as usize)));
+        vectorized(Due {
+            due: &self.due,
+            share: &self.share,
+            lambda: problem.lambda,
+            now: self.travelled * (1.0 + 1e-14),
+            out: &mut wanted,
+        });
         let strips = par.map(wanted.chunks(STRIP).collect(), |strip| {
             vectorized(LaterStrip { matrix: problem.matrix, strip, theta })
         });
         let mut entries = 0;
         for (&j, c) in wanted.iter().zip(strips.into_iter().flatten()) {
-            self.value[j as usize] = c;
-            self.travelled_at[j as usize] = self.travelled;
-            entries += problem.matrix.column(j as usize).len() as u64;
+            let j = j as usize;
+            self.value[j] = c;
+            self.set_due(problem.positive, j);
+            entries += problem.matrix.column(j).len() as u64;
         }
         self.fresh = wanted;
         entries
     }
 
-    #[inline]
-    fn upper(&self, positive: bool, j: usize) -> f64 {
-        let slack = self.norm[j] * (self.travelled - self.travelled_at[j]);
-        (if positive { self.value[j] } else { self.value[j].abs() }) + slack
-    }
-
-    #[inline]
-    fn may_matter(&self, penalty: Penalty<f64>, j: usize) -> bool {
-        self.upper(penalty.positive, j) >= penalty.l1 * (1.0 - 1e-9)
-    }
-
     /// Gap-safe screening (Ndiaye et al. 2017): the optimal dual point lies within `radius` of `scale·θ`, so a column that is
-    /// covered by its penalty in that whole ball has weight 0 at the optimum and is never looked at again at this `λ`.
-    pub(super) fn screen<L: Loss, V: Real>(&mut self, problem: &Problem<'_, L, V>, scale: f64, radius: f64) {
-        let mut alive = std::mem::take(&mut self.alive);
-        alive.retain(|&j| {
-            let (j, penalty) = (j as usize, problem.penalty(j as usize));
-            scale * self.upper(penalty.positive, j) + radius * self.norm[j] >= penalty.l1 * (1.0 - 1e-9)
-        });
-        self.alive = alive;
+    /// covered by its penalty in that whole ball has weight 0 at the optimum and is never looked at again at this `λ`. Columns that are not fresh
+    /// are left for when they are.
+    pub(super) fn screen(&mut self, lambda: f64, scale: f64, radius: f64) {
+        for &j in &self.fresh {
+            let (due, share) = (self.due[j as usize], self.share[j as usize]);
+            if scale * (self.travelled - due) + radius < lambda * share {
+                self.dropped.push((j, due));
+                self.due[j as usize] = f64::INFINITY;
+            }
+        }
     }
 }

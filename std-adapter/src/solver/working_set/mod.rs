@@ -51,6 +51,8 @@ pub struct WorkingSet<'a, L, V> {
     problem: Problem<'a, L, V>,
     par: Par,
     weights: Weights,
+    /// Columns whose weights are not zero, ascending.
+    support: Vec<u32>,
     /// `Ax + b`.
     z: Vec<f64>,
     correlations: Correlations,
@@ -86,6 +88,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         let mut weights = Weights::zero(problem.matrix.columns());
         weights.intercept = intercept;
         free.iter().for_each(|&(j, x)| weights.x[j] = x);
+        let support = (0..weights.x.len() as u32).filter(|&j| weights.x[j as usize] != 0.0).collect();
         let residual = problem.residual(&z);
         let correlations = Correlations::new(&problem, &residual, par);
         let lambda_max = certificate::largest_useful(&problem, &correlations.value);
@@ -94,6 +97,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             problem,
             par,
             weights,
+            support,
             moved: vec![0.0; z.len()],
             z,
             correlations,
@@ -150,7 +154,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
                 theta = orthogonal(&problem, theta, &free);
             }
             info.entries += self.correlations.update(&problem, &theta, self.par);
-            let objective = problem.objective(&self.weights.x, &self.z);
+            let objective = problem.loss_at(&self.z) + self.cost(&problem);
             let (scale, here) = self.dual(&theta, &free);
             dual = dual.max(here);
             let certificate = Certificate {
@@ -161,7 +165,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             };
             info.epochs = info.updates as f64 / columns.max(1) as f64;
             let gap = certificate.gap;
-            let nonzeros = self.weights.nonzeros();
+            let nonzeros = self.support.len();
             let point = Point {
                 seconds: 0.0,
                 iterations: info.iterations,
@@ -184,7 +188,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             }
             if problem.l2 == 0.0 && here > f64::NEG_INFINITY {
                 let radius = (2.0 * L::SMOOTHNESS * (objective - here).max(0.0)).sqrt();
-                self.correlations.screen(&problem, scale, radius);
+                self.correlations.screen(lambda, scale, radius);
             }
             let set = self.choose(nonzeros);
             let mut block = self.block(set, ones);
@@ -225,6 +229,12 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         dual_value(problem, theta, fresh.map(|j| (j, c.value[j])), 1.0)
     }
 
+    /// What the weights cost with the penalties of `problem`.
+    fn cost(&self, problem: &Problem<'_, L, V>) -> f64 {
+        let cost = |&j: &u32| problem.penalty(j as usize).value(self.weights.x[j as usize]);
+        self.support.iter().map(cost).sum()
+    }
+
     fn violation(&self) -> f64 {
         let c = &self.correlations;
         let worst = |j: usize| self.problem.penalty(j).violation(self.weights.x[j], -c.value[j]);
@@ -250,11 +260,8 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         }
         // A weight that is not zero but covered by its penalty is on its way to zero: it must be worked on as well.
         if set.len() < nonzeros {
-            set.clear();
-            set.extend(
-                (0..x.len() as u32)
-                    .filter(|&j| x[j as usize] != 0.0 || problem.penalty(j as usize).l1 == 0.0),
-            );
+            set.retain(|&j| x[j as usize] == 0.0);
+            set.extend(&self.support);
         }
         let most = (x.len() / 4).clamp(FEWEST.0, FEWEST.1).max(nonzeros);
         let complete = promising.len() <= most;
@@ -325,9 +332,14 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             self.weights.intercept = *b;
             x = others;
         }
+        self.support.clear();
         for (&j, &x) in block.set.iter().zip(x) {
             self.weights.x[j as usize] = x;
+            if x != 0.0 {
+                self.support.push(j);
+            }
         }
+        self.support.sort_unstable();
     }
 }
 

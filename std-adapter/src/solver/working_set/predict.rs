@@ -17,11 +17,10 @@ pub(super) struct Past {
 
 impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     /// The present point, as a past one.
-    pub(super) fn remember(&mut self) {
-        let x = self.weights.x.iter().enumerate().filter(|(_, x)| **x != 0.0).map(|(j, &x)| (j as u32, x));
+    fn remember(&mut self) {
         self.past = Some(Past {
             lambda: self.problem.lambda,
-            x: x.collect(),
+            x: self.support.iter().map(|&j| (j, self.weights.x[j as usize])).collect(),
             intercept: self.weights.intercept,
             z: self.z.clone(),
         });
@@ -39,24 +38,32 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         }
         let t = (now - next) / (past.lambda - now);
         let mut z: Vec<f64> = self.z.iter().zip(&past.z).map(|(z, p)| z + t * (z - p)).collect();
-        let mut x = self.weights.x.clone();
-        let mut before = past.x.iter().peekable();
-        for (j, x) in x.iter_mut().enumerate() {
-            let then = before.next_if(|b| b.0 as usize == j).map_or(0.0, |b| b.1);
-            if *x == 0.0 && then == 0.0 {
-                continue;
-            }
-            let straight = *x + t * (*x - then);
-            // What is zero stays zero, and what would change its sign stops there.
-            let new = if *x == 0.0 || straight * *x < 0.0 { 0.0 } else { straight };
-            if new != straight {
-                self.problem.matrix.column(j).add_to(new - straight, &mut z);
-            }
-            *x = new;
-        }
         let at_next = super::Problem { lambda: next, ..self.problem };
-        if at_next.objective(&x, &z) < at_next.objective(&self.weights.x, &self.z) {
-            self.weights.x = x;
+        let mut cost = 0.0;
+        let mut moved = Vec::with_capacity(self.support.len());
+        let mut before = past.x.iter().peekable();
+        let left =
+            |j: u32, then: f64, z: &mut [f64]| self.problem.matrix.column(j as usize).add_to(t * then, z);
+        for &j in &self.support {
+            // What is zero stays zero.
+            while let Some(&(gone, then)) = before.next_if(|b| b.0 < j) {
+                left(gone, then, &mut z);
+            }
+            let then = before.next_if(|b| b.0 == j).map_or(0.0, |b| b.1);
+            let x = self.weights.x[j as usize];
+            let straight = x + t * (x - then);
+            // What would change its sign stops there.
+            let new = if straight * x < 0.0 { 0.0 } else { straight };
+            if new != straight {
+                self.problem.matrix.column(j as usize).add_to(new - straight, &mut z);
+            }
+            cost += at_next.penalty(j as usize).value(new);
+            moved.push(new);
+        }
+        before.for_each(|&(gone, then)| left(gone, then, &mut z));
+        if at_next.loss_at(&z) + cost < at_next.loss_at(&self.z) + self.cost(&at_next) {
+            self.support.iter().zip(moved).for_each(|(&j, new)| self.weights.x[j as usize] = new);
+            self.support.retain(|&j| self.weights.x[j as usize] != 0.0);
             self.weights.intercept += t * (self.weights.intercept - past.intercept);
             self.z = z;
         }
