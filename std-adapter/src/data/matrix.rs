@@ -265,27 +265,7 @@ impl<V: Real> Matrix<V> {
 
     /// The same matrix by rows.
     pub fn by_rows(&self) -> Rows<V> {
-        let nonzero = |j: usize| self.column(j).iter::<V>().filter(|&(_, v)| v != V::zero());
-        let mut starts = vec![0usize; self.rows + 1];
-        for j in 0..self.columns() {
-            for (i, _) in nonzero(j) {
-                starts[i + 1] += 1;
-            }
-        }
-        for i in 0..self.rows {
-            starts[i + 1] += starts[i];
-        }
-        let mut next = starts.clone();
-        let mut column = vec![0u32; starts[self.rows]];
-        let mut value = vec![V::zero(); starts[self.rows]];
-        for j in 0..self.columns() {
-            for (i, v) in nonzero(j) {
-                column[next[i]] = j as u32;
-                value[next[i]] = v;
-                next[i] += 1;
-            }
-        }
-        Rows { starts, column, value }
+        Rows::of(self.rows, (0..self.columns()).map(|j| (j as u32, self.column(j))))
     }
 }
 
@@ -332,6 +312,37 @@ pub struct Rows<V = f64> {
 }
 
 impl<V: Real> Rows<V> {
+    /// Numbered columns with so many rows, without entries that are zero. Columns of a row are in the order in which they come.
+    pub(crate) fn of<'a, U: Real + 'a>(
+        rows: usize,
+        columns: impl Iterator<Item = (u32, Column<'a, U>)> + Clone,
+    ) -> Self {
+        let nonzero = |column: Column<'a, U>| column.iter::<V>().filter(|&(_, v)| v != V::zero());
+        let mut starts = vec![0usize; rows + 1];
+        for (_, column) in columns.clone() {
+            nonzero(column).for_each(|(i, _)| starts[i + 1] += 1);
+        }
+        for i in 0..rows {
+            starts[i + 1] += starts[i];
+        }
+        let mut next = starts.clone();
+        let mut column = vec![0u32; starts[rows]];
+        let mut value = vec![V::zero(); starts[rows]];
+        for (j, entries) in columns {
+            for (i, v) in nonzero(entries) {
+                column[next[i]] = j;
+                value[next[i]] = v;
+                next[i] += 1;
+            }
+        }
+        Self { starts, column, value }
+    }
+
+    /// Entries that are not zero.
+    pub(crate) fn nonzeros(&self) -> usize {
+        self.value.len()
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.starts.len() - 1

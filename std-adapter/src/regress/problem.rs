@@ -116,9 +116,15 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
 
     /// `u_i = -∂L/∂z_i`: the residual `y - z` for the squared loss; the dual point before scaling.
     pub fn residual(&self, z: &[f64]) -> Vec<f64> {
-        let mut u = vec![0.0; z.len()];
-        vectorized(Residuals { loss: self.loss, z, y: self.target, u: &mut u[..] });
+        let mut u = Vec::new();
+        self.residual_to(z, &mut u);
         u
+    }
+
+    /// [`residual`](Self::residual), into memory that is there already.
+    pub(crate) fn residual_to(&self, z: &[f64], u: &mut Vec<f64>) {
+        u.resize(z.len(), 0.0);
+        vectorized(Residuals { loss: self.loss, z, y: self.target, u: &mut u[..] });
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Correlations {
     dropped: Vec<(u32, f64)>,
     travelled: f64,
     /// The dual point of the last pass.
-    theta: Vec<f64>,
+    pub(super) theta: Vec<f64>,
     /// Columns whose product is right for `theta`, ascending.
     pub(super) fresh: Vec<u32>,
 }
@@ -139,19 +139,18 @@ impl Correlations {
         self.dropped.drain(..).for_each(|(j, due)| self.due[j as usize] = due);
     }
 
-    /// Moves to another dual point. Afterwards `fresh` lists the columns whose products are exact; all others are covered by
-    /// their penalty. Returns the matrix entries visited.
+    /// Moves to another dual point, and leaves the last one in its place. Afterwards `fresh` lists the columns whose products are exact; all
+    /// others are covered by their penalty. Returns the matrix entries visited.
     pub(super) fn update<L: Loss, V: Real>(
         &mut self,
         problem: &Problem<'_, L, V>,
-        theta: &[f64],
+        theta: &mut Vec<f64>,
         par: Par,
     ) -> u64 {
         let moved2 = sum_pairs(&self.theta, theta, |a, b| (a - b) * (a - b));
         // Rounding of the sum and of the products themselves.
         self.travelled += moved2.sqrt() * (1.0 + 1e-10);
-        self.theta.clear();
-        self.theta.extend_from_slice(theta);
+        std::mem::swap(&mut self.theta, theta);
         let mut wanted = std::mem::take(&mut self.fresh);
         wanted.clear();
         vectorized(Due {
@@ -161,6 +160,7 @@ impl Correlations {
             now: self.travelled * (1.0 + 1e-14),
             out: &mut wanted,
         });
+        let theta = &self.theta[..];
         let strips = par.map(wanted.chunks(STRIP).collect(), |strip| {
             vectorized(LaterStrip { matrix: problem.matrix, strip, theta })
         });
@@ -173,6 +173,14 @@ impl Correlations {
         }
         self.fresh = wanted;
         entries
+    }
+
+    /// `a_jᵀθ`.
+    pub(super) fn product<L: Loss, V: Real>(&self, problem: &Problem<'_, L, V>, j: u32) -> f64 {
+        match self.fresh.binary_search(&j) {
+            Ok(_) => self.value[j as usize],
+            Err(_) => problem.matrix.column(j as usize).dot(&self.theta),
+        }
     }
 
     /// Gap-safe screening (Ndiaye et al. 2017): the optimal dual point lies within `radius` of `scale·θ`, so a column that is

@@ -1,9 +1,11 @@
 //! `H = A_Wᵀ diag(w) A_W` of a working set, when forming it is cheaper than the passes that it saves.
 
 use super::quadratic::Gram;
+use crate::data::matrix::Rows;
 use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::column::Column;
 use gibbsite_core::math::Real;
+use std::ops::Range;
 
 /// `H` and what its descent needs. Rows and columns that are formed are kept and only grow: along a path, pairs of columns are
 /// multiplied once. With row weights that have moved little since, the old products still serve: the step is then a little shorter of
@@ -21,10 +23,10 @@ pub(super) struct GramTable {
     weight: Vec<f64>,
     slopes: Vec<f64>,
     moved: Vec<f64>,
-    /// The columns by rows: positions, ascending, and values.
-    rows: Vec<Vec<(u32, f64)>>,
-    /// Leading columns that `rows` lists.
-    listed: usize,
+    /// The columns by rows.
+    layers: Vec<Layer>,
+    /// Entries visited for want of it since it was formed last.
+    pub(super) rent: u64,
 }
 
 /// Most columns: 2048² entries are 32 MiB.
@@ -35,9 +37,9 @@ pub(super) fn fits(columns: usize, entries: u64) -> bool {
     columns <= MOST && (columns * columns) as u64 <= 6 * entries
 }
 
-/// Passes over the columns that a price may come to for `H` to be formed at once; a dearer one is paid only after as much
-/// has been spent without it.
-pub(super) const AT_ONCE: u64 = 16;
+/// Passes over the columns that a price may come to for `H` to be formed at once; a dearer one is paid only after as much more
+/// has been spent without it, in this solve and those before.
+pub(super) const AT_ONCE: u64 = 32;
 
 /// Share of the row weights that may have changed before `H` is formed again.
 const CLOSE: f64 = 0.1;
@@ -72,39 +74,71 @@ impl<V: Real> Kernel for DenseRows<'_, '_, V> {
     }
 }
 
-/// Rows of the lower triangle of `H`, from the columns by rows. Returns pairs visited.
-struct SparseRows<'a, 'b, V> {
-    columns: &'a [Column<'a, V>],
-    lists: &'a [Vec<(u32, f64)>],
-    weight: &'a [f64],
-    rows: Vec<(usize, &'b mut [f64])>,
+/// Consecutive columns of the set, by rows.
+#[derive(Debug)]
+struct Layer {
+    columns: Range<usize>,
+    rows: Rows<f64>,
 }
 
-impl<V: Real> Kernel for SparseRows<'_, '_, V> {
+/// Rows of the lower triangle of `H` that belong to columns of one layer, from the columns by rows. It goes through the rows of the
+/// matrix in order, so that they stream, with as many rows of `H` at a time as stay in the cache. Returns pairs visited.
+struct SparseRows<'a, 'b> {
+    /// The layer that these rows of `H` belong to, and all before it.
+    layers: &'a [Layer],
+    weight: &'a [f64],
+    /// The rows of `H`, from which on.
+    first: usize,
+    table: &'b mut [f64],
+    stride: usize,
+}
+
+impl Kernel for SparseRows<'_, '_> {
     type Output = u64;
     #[inline(always)]
     fn run(self) -> u64 {
-        let Self { columns, lists, weight, rows } = self;
+        let Self { layers, weight, first, table, stride } = self;
+        let Some(own) = layers.last() else { return 0 };
+        let count = own.rows.rows();
         let mut pairs = 0;
-        for (p, row) in rows {
-            row[..=p].fill(0.0);
-            for (i, a) in columns[p].iter::<f64>() {
-                let a = if weight.is_empty() { a } else { a * weight[i] };
-                for &(q, b) in &lists[i] {
-                    if q as usize > p {
-                        break;
+        // Where the columns that are not done yet begin in each row.
+        let mut cursor: Vec<u32> =
+            (0..count).map(|i| own.rows.row(i).0.partition_point(|&p| (p as usize) < first) as u32).collect();
+        let tile = (CACHED / stride).max(8);
+        for (t, table) in table.chunks_mut(tile * stride).enumerate() {
+            table.fill(0.0);
+            let first = first + t * tile;
+            for (i, cursor) in cursor.iter_mut().enumerate() {
+                let (columns, values) = own.rows.row(i);
+                let mut at = *cursor as usize;
+                while let Some(&p) = columns.get(at)
+                    && let Some(row) =
+                        table[..].get_mut((p as usize - first) * stride..).filter(|r| !r.is_empty())
+                {
+                    let a = if weight.is_empty() { values[at] } else { values[at] * weight[i] };
+                    for layer in layers {
+                        let (others, values) = layer.rows.row(i);
+                        // In its own layer the columns up to itself come first.
+                        let count =
+                            if layer.columns.start == own.columns.start { at + 1 } else { others.len() };
+                        for (&q, &b) in others[..count].iter().zip(values) {
+                            row[q as usize] += a * b;
+                        }
+                        pairs += count as u64;
                     }
-                    row[q as usize] += a * b;
-                    pairs += 1;
+                    at += 1;
                 }
+                *cursor = at as u32;
             }
         }
         pairs
     }
 }
 
-/// Rows of the table that a thread takes at a time.
-const STRIP: usize = 8;
+/// Entries of `H` that stay in the cache.
+const CACHED: usize = 1 << 15;
+/// Rows of the table that a thread takes at a time: of whole columns, and of others.
+const STRIP: (usize, usize) = (8, 128);
 
 impl GramTable {
     /// What [`form`](Self::form) would cost, in entries of a pass over the columns; nothing if it is not worth it at any price.
@@ -122,8 +156,8 @@ impl GramTable {
         let new: u64 = columns[from..].iter().map(|c| c.len() as u64).sum();
         // Pairs that meet in a row, if entries were spread evenly; they are not, but only the order of magnitude matters.
         let pairs = new * (entries / rows.max(1) as u64 + 1) / if from == 0 { 2 } else { 1 };
-        // Plain products of whole columns run several times as fast as anything else here.
-        Some(if all_whole(columns) { pairs / 2 } else { pairs })
+        // Plain products of whole columns run several times as fast as anything else here, scattered ones take twice as long as a sweep.
+        Some(if all_whole(columns) { pairs } else { 2 * pairs })
     }
 
     /// Whether what is formed is close enough to `H` with these row weights.
@@ -147,8 +181,7 @@ impl GramTable {
     pub(super) fn forget(&mut self) {
         self.outdate();
         self.members.clear();
-        self.rows.iter_mut().for_each(Vec::clear);
-        self.listed = 0;
+        self.layers.clear();
     }
 
     /// Forms what is missing of `H`. Returns entries visited.
@@ -160,6 +193,7 @@ impl GramTable {
         par: Par,
     ) -> u64 {
         let k = columns.len();
+        self.rent = 0;
         if !self.serves(weight) {
             self.outdate();
         }
@@ -173,34 +207,42 @@ impl GramTable {
         }
         self.make_room(k);
         let whole = all_whole(columns);
-        if !whole {
-            self.list(columns, rows);
-        }
-        let (stride, lists, weight) = (self.stride, &self.rows[..], &self.weight[..]);
-        let mut strips = Vec::new();
-        let mut table = self.table.chunks_exact_mut(stride).enumerate().take(k).skip(from);
-        loop {
-            let strip: Vec<(usize, &mut [f64])> = table.by_ref().take(STRIP).collect();
-            if strip.is_empty() {
-                break;
+        let (stride, weight) = (self.stride, &self.weight[..]);
+        let visited = if whole {
+            let mut table = self.table.chunks_exact_mut(stride).enumerate().take(k).skip(from);
+            let mut strips = Vec::new();
+            loop {
+                let strip: Vec<(usize, &mut [f64])> = table.by_ref().take(STRIP.0).collect();
+                if strip.is_empty() {
+                    break;
+                }
+                strips.push(strip);
             }
-            strips.push(strip);
-        }
-        let visited = par.map(strips, |rows| {
-            if whole {
-                vectorized(DenseRows { columns, weight, rows });
-                0
-            } else {
-                vectorized(SparseRows { columns, lists, weight, rows })
+            par.map(strips, |rows| vectorized(DenseRows { columns, weight, rows }));
+            ((k * (k + 1) - from * (from + 1)) / 2 * rows) as u64
+        } else {
+            layer(&mut self.layers, columns, from, rows);
+            let mut table = &mut self.table[from * stride..k * stride];
+            let mut strips = Vec::new();
+            for (l, layer) in self.layers.iter().enumerate() {
+                let mut first = from.max(layer.columns.start);
+                while first < layer.columns.end {
+                    let count = STRIP.1.min(layer.columns.end - first);
+                    let rows = table.split_off_mut(..count * stride).unwrap_or_default();
+                    let layers = &self.layers[..=l];
+                    strips.push(SparseRows { layers, weight, first, table: rows, stride });
+                    first += count;
+                }
             }
-        });
+            par.map(strips, vectorized).iter().sum()
+        };
         for p in from..k {
             for q in 0..p {
                 self.table[q * stride + p] = self.table[p * stride + q];
             }
         }
         self.formed = k;
-        if whole { ((k * (k + 1) - from * (from + 1)) / 2 * rows) as u64 } else { visited.iter().sum() }
+        visited
     }
 
     /// Widens the rows if need be, keeping what is formed.
@@ -216,15 +258,6 @@ impl GramTable {
         }
     }
 
-    /// Lists columns by rows that are not listed yet.
-    fn list<V: Real>(&mut self, columns: &[Column<'_, V>], rows: usize) {
-        self.rows.resize_with(rows, Vec::new);
-        for (p, column) in columns.iter().enumerate().skip(self.listed) {
-            column.iter::<f64>().for_each(|(row, a)| self.rows[row].push((p as u32, a)));
-        }
-        self.listed = columns.len();
-    }
-
     /// The quadratic at a point where the loss has these slopes.
     pub(super) fn quadratic(&mut self, slopes: Vec<f64>) -> Gram<'_> {
         self.slopes = slopes;
@@ -236,5 +269,21 @@ impl GramTable {
             slopes: &mut self.slopes,
             moved: &mut self.moved[..k],
         }
+    }
+}
+
+/// Lists by rows the columns that are not listed yet. A layer that is not much smaller than the one before it is joined with it, so
+/// that there are few and each entry is listed a few times at most; if `H` is formed anew, one layer is best.
+fn layer<V: Real>(layers: &mut Vec<Layer>, columns: &[Column<'_, V>], from: usize, rows: usize) {
+    let mut start = layers.last().map_or(0, |last| last.columns.end);
+    let mut entries: usize = columns[start..].iter().map(Column::len).sum();
+    let one = from == 0 && (layers.len() > 1 || entries > 0);
+    while let Some(last) = layers.pop_if(|last| one || last.rows.nonzeros() < 2 * entries) {
+        start = last.columns.start;
+        entries += last.rows.nonzeros();
+    }
+    if start < columns.len() {
+        let numbered = columns.iter().enumerate().skip(start).map(|(p, &column)| (p as u32, column));
+        layers.push(Layer { columns: start..columns.len(), rows: Rows::of(rows, numbered) });
     }
 }

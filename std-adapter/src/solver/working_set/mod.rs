@@ -61,6 +61,10 @@ pub struct WorkingSet<'a, L, V> {
     ones: Vec<V>,
     scratch: Scratch,
     gram: GramTable,
+    /// `-∇L(z)`, `∇²L(z)`, a trial of `z` and how it moves: memory for one number a row, allocated once.
+    u: Vec<f64>,
+    curvature: Vec<f64>,
+    trial: Vec<f64>,
     moved: Vec<f64>,
     parts: [Vec<f64>; PARTS],
     past: Option<Past>,
@@ -75,6 +79,8 @@ struct Block<'a, V> {
     x: Vec<f64>,
     /// `‖a_j‖²`.
     norm2: Vec<f64>,
+    /// `-a_jᵀu` with `u = -∇L(z)`, if that is known.
+    slopes: Option<Vec<f64>>,
     /// Stored entries of all columns.
     entries: u64,
     /// Whether every promising column is in it.
@@ -98,6 +104,9 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             par,
             weights,
             support,
+            u: Vec::new(),
+            curvature: Vec::new(),
+            trial: vec![0.0; z.len()],
             moved: vec![0.0; z.len()],
             z,
             correlations,
@@ -148,14 +157,15 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         let mut forcing = 0.1;
         let (mut stalled, mut best_gap) = (0, f64::INFINITY);
         loop {
-            let mut theta = problem.residual(&self.z);
+            problem.residual_to(&self.z, &mut self.u);
             let free = problem.free_columns(&self.weights.x);
-            if problem.intercept || !free.is_empty() {
-                theta = orthogonal(&problem, theta, &free);
+            let plain = !problem.intercept && free.is_empty();
+            if !plain {
+                self.u = orthogonal(&problem, std::mem::take(&mut self.u), &free);
             }
-            info.entries += self.correlations.update(&problem, &theta, self.par);
+            info.entries += self.correlations.update(&problem, &mut self.u, self.par);
             let objective = problem.loss_at(&self.z) + self.cost(&problem);
-            let (scale, here) = self.dual(&theta, &free);
+            let (scale, here) = self.dual(&free);
             dual = dual.max(here);
             let certificate = Certificate {
                 objective,
@@ -192,6 +202,10 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             }
             let set = self.choose(nonzeros);
             let mut block = self.block(set, ones);
+            if plain {
+                block.slopes =
+                    Some(block.set.iter().map(|&j| -self.correlations.product(&problem, j)).collect());
+            }
             // A set that is known to be too small is not worth solving, unless not solving it leads nowhere.
             let whole = block.complete || forcing < 0.1;
             let limits = Limits {
@@ -222,11 +236,11 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
     }
 
     /// How far `θ` is stretched, and the dual objective there.
-    fn dual(&self, theta: &[f64], free: &[usize]) -> (f64, f64) {
+    fn dual(&self, free: &[usize]) -> (f64, f64) {
         let (problem, c) = (&self.problem, &self.correlations);
         let fresh = c.fresh.iter().map(|&j| j as usize).filter(|j| free.binary_search(j).is_err());
         // Columns that are not fresh are covered by their penalties as long as θ is not stretched beyond itself.
-        dual_value(problem, theta, fresh.map(|j| (j, c.value[j])), 1.0)
+        dual_value(problem, &c.theta, fresh.map(|j| (j, c.value[j])), 1.0)
     }
 
     /// What the weights cost with the penalties of `problem`.
@@ -245,7 +259,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
     fn choose(&self, nonzeros: usize) -> (Vec<u32>, bool) {
         let (problem, c, x) = (&self.problem, &self.correlations, &self.weights.x);
         let mut promising: Vec<(f64, u32)> = Vec::new();
-        let mut set: Vec<u32> = Vec::with_capacity(2 * nonzeros + FEWEST.1);
+        let mut set: Vec<u32> = Vec::with_capacity(2 * nonzeros + 4 * FEWEST.0);
         for &j in &c.fresh {
             let at = j as usize;
             let penalty = problem.penalty(at);
@@ -263,7 +277,9 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             set.retain(|&j| x[j as usize] == 0.0);
             set.extend(&self.support);
         }
-        let most = (x.len() / 4).clamp(FEWEST.0, FEWEST.1).max(nonzeros);
+        // The smaller the penalty, the more weights there will be.
+        let more = (0.1 * self.lambda_max / problem.lambda.max(0.025 * self.lambda_max)).max(1.0);
+        let most = (x.len() / 4).max(FEWEST.0).min((FEWEST.1 * more) as usize).max(nonzeros);
         let complete = promising.len() <= most;
         if promising.len() > most {
             promising.select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -306,6 +322,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             penalties: vec![],
             x: vec![],
             norm2: vec![],
+            slopes: None,
             entries: 0,
             complete,
         };
@@ -343,5 +360,6 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
     }
 }
 
-/// Least number of columns that are added to a working set: a quarter of all, within these limits.
-const FEWEST: (usize, usize) = (16, 64);
+/// Least number of columns that are added to a working set: a quarter of all, at least so many, and at most so many, or up to four times that
+/// below a tenth of `λ_max`.
+const FEWEST: (usize, f64) = (16, 64.0);

@@ -14,9 +14,12 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     /// Descends on `½‖y - Ax‖² + penalty` within the block; keeps `z`.
     pub(super) fn least_squares(&mut self, block: &mut Block<'_, V>, limits: Limits) -> Effort {
         let before = block.x.clone();
-        let rho = self.problem.residual(&self.z);
+        let mut rho = std::mem::take(&mut self.u);
+        self.problem.residual_to(&self.z, &mut rho);
         let norm2 = std::mem::take(&mut block.norm2);
-        let effort = self.quadratic(block, rho, None, None, || norm2, limits);
+        let slopes = block.slopes.take();
+        let effort = self.quadratic(block, &mut rho, slopes, None, || norm2, limits);
+        self.u = rho;
         for ((column, now), then) in block.columns.iter().zip(&block.x).zip(&before) {
             if now != then {
                 column.add_to(now - then, &mut self.z);
@@ -30,7 +33,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     fn quadratic(
         &mut self,
         block: &mut Block<'_, V>,
-        mut u: Vec<f64>,
+        u: &mut [f64],
         slopes: Option<Vec<f64>>,
         weight: Option<&[f64]>,
         curvature: impl FnOnce() -> Vec<f64>,
@@ -39,13 +42,15 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let Block { set, columns, penalties, x, entries, .. } = block;
         let price = self.gram.price(columns, u.len(), weight);
         let (mut spent, mut slopes) = (Effort::default(), slopes);
-        if price.is_none_or(|price| price > gram::AT_ONCE * *entries) {
-            let limits = Limits { entries: price.unwrap_or(u64::MAX), ..limits };
+        let rent = self.gram.rent;
+        if price.is_none_or(|price| price > gram::AT_ONCE * *entries + rent) {
+            let limits = Limits { entries: price.map_or(u64::MAX, |price| price - rent), ..limits };
             let curvature = curvature();
-            let (moved, rho) = (&mut self.moved, &mut u);
+            let moved = &mut self.moved;
             let (par, parts) = (self.par, &mut self.parts);
-            let mut q = Residual { columns, weight, curvature: &curvature, rho, moved, par, parts };
+            let mut q = Residual { columns, weight, curvature: &curvature, rho: u, moved, par, parts };
             spent = descend(&mut q, x, penalties, limits, &mut self.scratch);
+            self.gram.rent += spent.entries;
             if !spent.unfinished {
                 return spent;
             }
@@ -55,7 +60,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         self.gram.members.clone_from(set);
         let slopes = slopes.unwrap_or_else(|| {
             spent.entries += *entries;
-            vectorized(SlopesOf { columns, u: &u })
+            vectorized(SlopesOf { columns, u })
         });
         let mut q = self.gram.quadratic(slopes);
         let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
@@ -72,18 +77,20 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     /// enough, or no step decreases `F`.
     pub(super) fn newton(&mut self, block: &mut Block<'_, V>, limits: Limits) -> Effort {
         let problem = self.problem;
-        let rows = self.z.len();
         let mut total = Effort::default();
         let mut loss = problem.loss_at(&self.z);
-        let mut trial = vec![0.0; rows];
+        let (mut u, mut weight) = (std::mem::take(&mut self.u), std::mem::take(&mut self.curvature));
+        let (mut rho, mut trial) = (Vec::new(), std::mem::take(&mut self.trial));
         let columns = block.columns.clone();
         let mut last = f64::INFINITY;
         for round in 0..limits.steps {
-            let u = problem.residual(&self.z);
-            let weight: Vec<f64> =
-                u.iter().map(|&u| problem.loss.curvature_at_residual(u).max(1e-7 * L::SMOOTHNESS)).collect();
-            let slopes: Vec<f64> = vectorized(SlopesOf { columns: &columns[..], u: &u[..] });
-            total.entries += block.entries;
+            problem.residual_to(&self.z, &mut u);
+            weight.clear();
+            weight.extend(u.iter().map(|&u| problem.loss.curvature_at_residual(u).max(1e-7 * L::SMOOTHNESS)));
+            let slopes = block.slopes.take().unwrap_or_else(|| {
+                total.entries += block.entries;
+                vectorized(SlopesOf { columns: &columns[..], u: &u[..] })
+            });
             let estimate = block.gap_estimate(&slopes);
             if round > 0 && estimate <= limits.gap {
                 break;
@@ -96,7 +103,8 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let before = block.x.clone();
             let inner = Limits { gap: (0.1 * estimate).max(0.3 * limits.gap), ..limits };
             let curvature = || vectorized(CurvaturesOf { columns: &columns[..], weight: &weight[..] });
-            let effort = self.quadratic(block, u.clone(), Some(slopes), Some(&weight), curvature, inner);
+            rho.clone_from(&u);
+            let effort = self.quadratic(block, &mut rho, Some(slopes), Some(&weight), curvature, inner);
             total.updates += effort.updates;
             total.entries += effort.entries;
             let step: Vec<f64> = block.x.iter().zip(&before).map(|(now, then)| now - then).collect();
@@ -141,6 +149,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             };
             total.decrease += decrease.max(0.0);
         }
+        (self.u, self.curvature, self.trial) = (u, weight, trial);
         total
     }
 }
