@@ -135,7 +135,7 @@ pub fn newton_step<V: Real, T: Real>(
 }
 
 /// Saturated samples have no curvature to speak of; below this a Newton step would be nonsense.
-const LEAST_CURVATURE: f64 = 1e-12;
+pub(crate) const LEAST_CURVATURE: f64 = 1e-12;
 
 /// Armijo's rule along `direction` for the logistic loss.
 #[allow(clippy::too_many_arguments)]
@@ -223,7 +223,7 @@ pub fn kept_newton_step<V: Real, T: Real>(
 
 /// `(e^m - 1 - m)/m²` for `m ≥ 0`; infinite where that is of no use.
 #[inline]
-fn excess_curvature<T: Real>(m: T) -> T {
+pub(crate) fn excess_curvature<T: Real>(m: T) -> T {
     if m < T::from_f64(0.01) {
         // Its Taylor series; what is left out is below 10⁻⁸.
         T::from_f64(0.5) + m * (T::from_f64(1.0 / 6.0) + m * T::from_f64(1.0 / 24.0))

@@ -19,6 +19,7 @@ pub mod image;
 pub mod infer;
 pub mod lanes;
 pub mod local;
+pub mod local_coord;
 mod log;
 pub mod loss;
 pub mod math;

@@ -193,6 +193,8 @@ pub(crate) enum TrainSolver {
     Lbfgs,
     /// Limited-memory BFGS for L1 penalties.
     Owlqn,
+    /// table, with --estimator pseudo: parallel coordinate descent, for sparse models.
+    Shotgun,
     /// sequences: averaged stochastic gradient descent, for --l2 above 0 without --l1. An iteration is a pass over all sequences. Soon near the optimum, but rarely
     /// within the default tolerance: a run that gains next to nothing any more ends with exit code 3.
     Sgd,

@@ -91,6 +91,7 @@ impl Train {
                 usage.wrong("--solver owlqn is for --l1 above 0: use lbfgs");
             }
             args::TrainSolver::Sgd => check_sgd(&usage, &typed, l2, cv.as_ref()),
+            args::TrainSolver::Shotgun => check_shotgun(&usage, &typed),
             _ => {}
         }
         let Common { par, seed, .. } = Common::from_ref(&typed.common);
@@ -210,6 +211,18 @@ fn check_sgd(usage: &Usage, typed: &args::Train, l2: f64, cv: Option<&GridParams
     }
 }
 
+fn check_shotgun(usage: &Usage, typed: &args::Train) {
+    if typed.format != args::TrainFormat::Table {
+        usage.wrong("--solver shotgun is for --format table: sequences have owlqn");
+    }
+    if !matches!(typed.estimator, args::Estimator::Pseudo | args::Estimator::Composite) {
+        usage.wrong("--solver shotgun changes one weight at a time: it needs --estimator pseudo");
+    }
+    if typed.checkpoint.is_some() {
+        usage.wrong("--checkpoint saves runs of lbfgs and owlqn, not of shotgun");
+    }
+}
+
 fn check_sequences(usage: &Usage, typed: &args::Train) {
     match (typed.format, &typed.template) {
         (args::TrainFormat::Columns, None) => {
@@ -293,6 +306,10 @@ fn check_table(usage: &Usage, typed: &args::Train, Penalties { l1, l2 }: Penalti
     let params = field::TrainParams {
         estimator,
         optimize,
+        solver: match typed.solver {
+            args::TrainSolver::Shotgun => field::Solver::Shotgun,
+            _ => field::Solver::QuasiNewton,
+        },
         start: match table.start {
             args::Start::Zero => field::Start::Zero,
             args::Start::Pseudo => field::Start::Pseudo,

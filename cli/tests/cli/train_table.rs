@@ -594,3 +594,34 @@ fn models_are_checked() {
         assert!(run.stderr.contains("a damaged gibbsite model: its checksum is wrong"), "{}", run.stderr);
     }
 }
+
+#[test]
+fn shotgun_finds_the_sparse_pseudolikelihood() {
+    let dir = folder(&[("chain.csv", chain(300, 6).as_bytes())]);
+    let data = at(&dir, "chain.csv");
+    let model = at(&dir, "m.gib");
+    let train =
+        ["train", "--format", "table", &data, "--outputs", "y*", "--inputs", "x", "--structure", "chain"];
+    let sparse = ["--estimator", "pseudo", "--l1", "3", "--tolerance", "1e-7", "--model", &model, "--json"];
+    let by = |solver: &str| json(&stdout(&[&train[..], &sparse, &["--solver", solver]].concat()));
+    let (one, other) = (by("shotgun"), by("owlqn"));
+    let number = |v: &Value, name: &str| v[name].as_f64().unwrap();
+    let (a, b) = (number(&one, "objective"), number(&other, "objective"));
+    assert!((a - b).abs() <= 1e-8 * b, "{a} {b}");
+    assert_eq!(one["converged"], Value::Bool(true));
+    assert!(number(&one, "nonzeros") < number(&one, "parameters"), "{one}");
+    for (more, message) in [
+        (&["--estimator", "mle"][..], "needs --estimator pseudo"),
+        (&["--estimator", "pseudo", "--checkpoint", "c"], "not of shotgun"),
+    ] {
+        let run = run(&[&train[..], &["--model", &model, "--solver", "shotgun"], more].concat());
+        assert_eq!(run.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&run.stderr).contains(message), "{run:?}");
+    }
+    // A label that is not known leaves two outputs free.
+    fs::write(&data, chain(300, 6).replacen(",a", ",?", 1)).unwrap();
+    let run =
+        run(&[&train[..], &["--model", &model, "--solver", "shotgun", "--estimator", "pseudo"]].concat());
+    assert_eq!(run.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&run.stderr).contains("all labels known"), "{run:?}");
+}

@@ -1,7 +1,7 @@
 //! From samples of a field to weights, by any of the estimators.
 //!
 //! `F(θ) = f(θ) + C₁‖θ‖₁ + ½C₂‖θ‖²`, where `f` is a [composite likelihood](crate::objective::composite) (likelihood and pseudolikelihood are
-//! two of them) or the [piecewise](crate::objective::piecewise) one. Joint: L-BFGS, or its proximal form if `C₁ > 0`. Disjoint: each component by
+//! two of them) or the [piecewise](crate::objective::piecewise) one. Joint: L-BFGS, or its proximal form if `C₁ > 0`, or Shotgun. Disjoint: each component by
 //! itself, then averages ([`disjoint`](crate::objective::disjoint)), with the parameters of [`Coverage::Reference`](super::Coverage::Reference), for which averages mean
 //! something. What is too wide for exact inference is refused, or estimated if [`TrainParams::inference`] says so: belief propagation keeps the solvers,
 //! Gibbs sampling takes [`robbins_monro`](crate::solver::robbins_monro).
@@ -11,11 +11,13 @@ use crate::features::Index;
 use crate::objective::components::{ComponentError, Components};
 use crate::objective::composite::Composite;
 use crate::objective::disjoint::{DisjointError, disjoint};
+use crate::objective::local::{Local, NotLocal};
 use crate::objective::piecewise::Piecewise;
 use crate::objective::{Inference, ObjectiveError, ObjectiveParams};
 use crate::par::Par;
 use crate::solver::lbfgs::{LbfgsError, LbfgsInfo, LbfgsParams, Point, Smooth, State, Stop, Watch, minimize};
 use crate::solver::robbins_monro::{RobbinsMonroParams, approximate};
+use crate::solver::shotgun::local::{self, LocalParams};
 use std::fmt;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -53,6 +55,15 @@ pub enum Optimize {
     Disjoint,
 }
 
+/// By what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Solver {
+    /// L-BFGS, or its proximal form if `C₁ > 0`.
+    QuasiNewton,
+    /// [`Shotgun`](crate::solver::shotgun::local): pseudolikelihood with all labels known.
+    Shotgun,
+}
+
 /// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
@@ -74,6 +85,8 @@ pub struct TrainParams {
     pub estimator: Estimator,
     /// Jointly or not.
     pub optimize: Optimize,
+    /// By what.
+    pub solver: Solver,
     /// Where to begin.
     pub start: Start,
     /// `C₁`, weight of `‖θ‖₁`.
@@ -102,6 +115,7 @@ impl Default for TrainParams {
         Self {
             estimator: Estimator::Mle,
             optimize: Optimize::Joint,
+            solver: Solver::QuasiNewton,
             start: Start::Zero,
             l1: 0.0,
             l2: 1.0,
@@ -158,6 +172,8 @@ pub enum TrainError {
     Unbounded,
     /// Gibbs sampling knows no objective, which L1 penalties and separate problems need.
     Sampled,
+    /// Shotgun is for the pseudolikelihood.
+    NotLocal(NotLocal),
 }
 
 impl fmt::Display for TrainError {
@@ -171,6 +187,7 @@ impl fmt::Display for TrainError {
                 f,
                 "the checkpoint has {found} parameters, this problem {expected}: it was made from other data or options"
             ),
+            Self::NotLocal(e) => write!(f, "{e}"),
             Self::Sampled => write!(
                 f,
                 "--inference gibbs goes with joint training and without --l1: use --inference bp, or --estimator composite"
@@ -194,6 +211,12 @@ impl From<ObjectiveError> for TrainError {
 impl From<ComponentError> for TrainError {
     fn from(e: ComponentError) -> Self {
         Self::Objective(e.into())
+    }
+}
+
+impl From<NotLocal> for TrainError {
+    fn from(e: NotLocal) -> Self {
+        Self::NotLocal(e)
     }
 }
 
@@ -339,6 +362,11 @@ pub fn train(
             let how = RobbinsMonroParams { l2: params.l2, rounds, ..RobbinsMonroParams::default() };
             approximate(&mut objective, start.into_theta(), &how, watch)?
         }
+        _ if params.solver == Solver::Shotgun => {
+            let Datafit::Composite(composite) = &objective else { return Err(NotLocal.into()) };
+            let problem = Local::new(composite, params.par)?;
+            local::solve(&problem, start.into_theta(), &shotgun(params, params.par), watch)?
+        }
         _ => minimize(&mut objective, start, &lbfgs(params, params.par), watch)?,
     };
     let (_, restless) = objective.estimates();
@@ -401,6 +429,19 @@ fn lbfgs(params: &TrainParams, par: Par) -> LbfgsParams {
     }
 }
 
+fn shotgun(params: &TrainParams, par: Par) -> LocalParams {
+    LocalParams {
+        l1: params.l1,
+        l2: params.l2,
+        parallel: None,
+        tolerance: params.tolerance,
+        target_objective: params.target_objective,
+        max_iterations: params.max_iterations,
+        par,
+        seed: params.seed,
+    }
+}
+
 /// Each component by itself. The penalties apply in each problem.
 fn by_components(
     (field, index, data, list): (&Field, &Index, &FieldData, &Components),
@@ -414,17 +455,23 @@ fn by_components(
     let runs: Mutex<Vec<LbfgsInfo>> = Mutex::new(Vec::new());
     let alone = if list.len() > 1 { Par::Seq } else { params.par };
     let each = LbfgsParams { target_objective: None, ..lbfgs(params, alone) };
+    let by_shotgun = LocalParams { target_objective: None, ..shotgun(params, alone) };
     let averaged = disjoint(field, index, data, list, how, start, |problem, start| {
-        let (state, info) = minimize(problem, State::new(start.to_vec()), &each, &mut |_, _| go_on())?;
+        let (state, info) = if params.solver == Solver::Shotgun {
+            let problem = Local::new(problem, alone)?;
+            local::solve(&problem, start.to_vec(), &by_shotgun, &mut |_, _| go_on())?
+        } else {
+            minimize(problem, State::new(start.to_vec()), &each, &mut |_, _| go_on())?
+        };
         if let Ok(mut runs) = runs.lock() {
             runs.push(info);
         }
-        Ok::<_, LbfgsError>(state.into_theta())
+        Ok::<_, TrainError>(state.into_theta())
     });
     let theta = match averaged {
         Ok(averaged) => averaged.theta,
         Err(DisjointError::Objective(e)) => return Err(e.into()),
-        Err(DisjointError::Solver { error, .. }) => return Err(error.into()),
+        Err(DisjointError::Solver { error, .. }) => return Err(error),
     };
     let runs = runs.into_inner().unwrap_or_default();
     let mut gradient = vec![0.0; theta.len()];

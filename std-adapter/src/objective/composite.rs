@@ -111,6 +111,7 @@ struct Blankets {
 
 #[derive(Debug)]
 struct Touch {
+    factor: u32,
     at: u32,
     stride: u32,
     first: u32,
@@ -136,6 +137,7 @@ impl Blankets {
                     step *= cards[u as usize];
                 }
                 touches.push(Touch {
+                    factor: k,
                     at: tables.base[k as usize],
                     stride: own,
                     first,
@@ -149,12 +151,18 @@ impl Blankets {
     /// Where the scores of a variable begin, and their stride, in each factor's table at these labels.
     #[inline(always)]
     fn rows<'v>(&'v self, v: u32, labels: &'v [u32]) -> impl Iterator<Item = (usize, usize)> + 'v {
-        let range = self.starts[v as usize] as usize..self.starts[v as usize + 1] as usize;
-        self.touches[range].iter().map(move |touch| {
-            let others = &self.others[touch.first as usize..touch.end as usize];
-            let at = others.iter().fold(touch.at, |at, &[u, stride]| at + labels[u as usize] * stride);
-            (at as usize, touch.stride as usize)
-        })
+        self.of(v).iter().map(move |touch| (self.at(touch, labels) as usize, touch.stride as usize))
+    }
+
+    #[inline(always)]
+    fn of(&self, v: u32) -> &[Touch] {
+        &self.touches[self.starts[v as usize] as usize..self.starts[v as usize + 1] as usize]
+    }
+
+    #[inline(always)]
+    fn at(&self, touch: &Touch, labels: &[u32]) -> u32 {
+        let others = &self.others[touch.first as usize..touch.end as usize];
+        others.iter().fold(touch.at, |at, &[u, stride]| at + labels[u as usize] * stride)
     }
 }
 
@@ -257,6 +265,46 @@ impl<'a> Composite<'a> {
             part.singles.len() + part.pieces.len() + part.forests.len()
         };
         self.units.iter().map(each).sum()
+    }
+
+    /// The field that it is about.
+    pub(super) fn field(&self) -> &Field {
+        self.tables.field
+    }
+
+    /// Sample and variable of each local regression, if it consists of nothing else, all of weight 1.
+    pub(super) fn regressions(&self) -> Option<Vec<(u32, u32)>> {
+        let plain = |part: &Part| {
+            part.pieces.is_empty()
+                && part.forests.is_empty()
+                && part.singles.iter().all(|single| single.1 == 1.0)
+        };
+        self.parts.iter().all(plain).then(|| {
+            let each = |unit: &Unit| {
+                let sample = unit.sample;
+                self.parts[unit.part as usize].singles.iter().map(move |single| (sample, single.0))
+            };
+            self.units.iter().flat_map(each).collect()
+        })
+    }
+
+    /// Appends parameters and values of the features of variable `v` that has label `x`, the others as observed. Returns whether that was its own.
+    pub(super) fn features(&self, sample: usize, v: u32, x: u32, out: &mut Vec<(u32, f64)>) -> bool {
+        let (tables, labels) = (&self.tables, self.tables.data.labels(sample));
+        for touch in self.blankets.of(v) {
+            let at = self.blankets.at(touch, labels) + x * touch.stride;
+            let (k, template) = (touch.factor as usize, tables.field.template(touch.factor as usize));
+            let mut add = |attribute: u32, value: f64| {
+                if let Some(p) = tables.index.parameter(template, attribute, at - touch.at) {
+                    out.push((p as u32, value));
+                }
+            };
+            match tables.data.row(sample, k) {
+                None => add(0, 1.0),
+                Some(row) => row.iter().for_each(|(attribute, value)| add(attribute, value)),
+            }
+        }
+        labels[v as usize] == x
     }
 
     /// What went wrong in the last evaluation, if its value was not finite.

@@ -14,6 +14,7 @@
 //! | `sequences` | the likelihood of sequences, fast |
 //! | `term` | what one sequence adds to it |
 //! | `single` | one sequence at a time, for stochastic gradients |
+//! | `local` | the pseudolikelihood as a sparse regression, a column a parameter |
 //! | `disjoint` | each component a problem of its own, parameters averaged |
 //! | `gaussian` | the likelihood of real outputs with sparse Λ and Θ |
 
@@ -23,6 +24,7 @@ pub mod components;
 pub mod composite;
 pub mod disjoint;
 pub mod gaussian;
+pub mod local;
 mod pattern;
 mod piece;
 pub mod piecewise;

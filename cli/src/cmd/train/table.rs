@@ -11,7 +11,7 @@ use gibbsite::data::table::{Table, close, pairs};
 use gibbsite::field::cv::cross_validate;
 use gibbsite::field::predict::{TableScore, Want, predict};
 use gibbsite::field::schema::{Columns, Report, Slot};
-use gibbsite::field::train::{Choice, Estimator, Optimize, TrainInfo, TrainParams, index, train};
+use gibbsite::field::train::{Choice, Estimator, Optimize, Solver, TrainInfo, TrainParams, index, train};
 use gibbsite::field::{FieldData, Schema, Structure};
 use gibbsite::model::FieldModel;
 use gibbsite::model::field::Facts;
@@ -83,7 +83,12 @@ pub(super) fn run(config: &Train, task: &TrainTable) -> anyhow::Result<Outcome> 
     model.theta = state.into_theta();
     let end = &info.solver.end;
     model.facts.estimator.clone_from(&info.estimator);
-    model.facts.solver = if params.l1 > 0.0 { "owlqn" } else { "lbfgs" }.into();
+    model.facts.solver = match params.solver {
+        Solver::Shotgun => "shotgun",
+        Solver::QuasiNewton if params.l1 > 0.0 => "owlqn",
+        Solver::QuasiNewton => "lbfgs",
+    }
+    .into();
     (model.facts.l1, model.facts.l2) = (params.l1, params.l2);
     model.facts.objective = end.objective;
     model.facts.violation = end.violation;

@@ -7,6 +7,7 @@
 //! | Shotgun for work: threads that share `Ax` | [`asynchronous`] |
 //! | Continuation (Alg. 4.3) | [`continuation`] |
 //! | Shotgun CDN with an active set (Alg. 4.4) | [`cdn`] |
+//! | the same on the pseudolikelihood of a field | [`local`] |
 //!
 //! [`solve`] takes what fits the loss. Call these inside [`Par::run`](crate::par::Par::run) if they get more than one thread.
 
@@ -15,6 +16,7 @@ pub mod cdn;
 mod choose;
 pub mod continuation;
 mod course;
+pub mod local;
 pub mod sequential;
 mod state;
 pub mod synchronous;
