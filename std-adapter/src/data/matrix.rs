@@ -304,7 +304,7 @@ fn bands<'a, V>(
 }
 
 /// A matrix by rows: for methods that look at one sample at a time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rows<V = f64> {
     starts: Vec<usize>,
     column: Vec<u32>,
@@ -317,25 +317,40 @@ impl<V: Real> Rows<V> {
         rows: usize,
         columns: impl Iterator<Item = (u32, Column<'a, U>)> + Clone,
     ) -> Self {
+        let mut all = Self::default();
+        all.refill(rows, columns);
+        all
+    }
+
+    /// As [`of`](Self::of), in memory that it has already.
+    pub(crate) fn refill<'a, U: Real + 'a>(
+        &mut self,
+        rows: usize,
+        columns: impl Iterator<Item = (u32, Column<'a, U>)> + Clone,
+    ) {
         let nonzero = |column: Column<'a, U>| column.iter::<V>().filter(|&(_, v)| v != V::zero());
-        let mut starts = vec![0usize; rows + 1];
+        let Self { starts, column, value } = self;
+        // First how many there are in each row, two places on; then where each begins, one place on, which moves to where it ends.
+        starts.clear();
+        starts.resize(rows + 2, 0);
         for (_, column) in columns.clone() {
-            nonzero(column).for_each(|(i, _)| starts[i + 1] += 1);
+            nonzero(column).for_each(|(i, _)| starts[i + 2] += 1);
         }
-        for i in 0..rows {
-            starts[i + 1] += starts[i];
+        for i in 2..rows + 2 {
+            starts[i] += starts[i - 1];
         }
-        let mut next = starts.clone();
-        let mut column = vec![0u32; starts[rows]];
-        let mut value = vec![V::zero(); starts[rows]];
+        let all = starts[rows + 1];
+        column.resize(all, 0);
+        value.resize(all, V::zero());
         for (j, entries) in columns {
             for (i, v) in nonzero(entries) {
-                column[next[i]] = j;
-                value[next[i]] = v;
-                next[i] += 1;
+                let at = starts[i + 1];
+                starts[i + 1] = at + 1;
+                column[at] = j;
+                value[at] = v;
             }
         }
-        Self { starts, column, value }
+        starts.truncate(rows + 1);
     }
 
     /// Entries that are not zero.

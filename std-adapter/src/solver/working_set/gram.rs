@@ -25,6 +25,8 @@ pub(super) struct GramTable {
     moved: Vec<f64>,
     /// The columns by rows.
     layers: Vec<Layer>,
+    /// Memory of layers that are not in use.
+    spare: Vec<Rows<f64>>,
     /// Entries visited for want of it since it was formed last.
     pub(super) rent: u64,
 }
@@ -39,7 +41,7 @@ pub(super) fn fits(columns: usize, entries: u64) -> bool {
 
 /// Passes over the columns that a price may come to for `H` to be formed at once; a dearer one is paid only after as much more
 /// has been spent without it, in this solve and those before.
-pub(super) const AT_ONCE: u64 = 32;
+pub(super) const AT_ONCE: u64 = 16;
 
 /// Share of the row weights that may have changed before `H` is formed again.
 const CLOSE: f64 = 0.1;
@@ -136,7 +138,7 @@ impl Kernel for SparseRows<'_, '_> {
 }
 
 /// Entries of `H` that stay in the cache.
-const CACHED: usize = 1 << 15;
+const CACHED: usize = 1 << 17;
 /// Rows of the table that a thread takes at a time: of whole columns, and of others.
 const STRIP: (usize, usize) = (8, 128);
 
@@ -181,7 +183,7 @@ impl GramTable {
     pub(super) fn forget(&mut self) {
         self.outdate();
         self.members.clear();
-        self.layers.clear();
+        self.spare.extend(self.layers.drain(..).map(|layer| layer.rows));
     }
 
     /// Forms what is missing of `H`. Returns entries visited.
@@ -221,7 +223,7 @@ impl GramTable {
             par.map(strips, |rows| vectorized(DenseRows { columns, weight, rows }));
             ((k * (k + 1) - from * (from + 1)) / 2 * rows) as u64
         } else {
-            layer(&mut self.layers, columns, from, rows);
+            layer(&mut self.layers, &mut self.spare, columns, from, rows);
             let mut table = &mut self.table[from * stride..k * stride];
             let mut strips = Vec::new();
             for (l, layer) in self.layers.iter().enumerate() {
@@ -274,16 +276,25 @@ impl GramTable {
 
 /// Lists by rows the columns that are not listed yet. A layer that is not much smaller than the one before it is joined with it, so
 /// that there are few and each entry is listed a few times at most; if `H` is formed anew, one layer is best.
-fn layer<V: Real>(layers: &mut Vec<Layer>, columns: &[Column<'_, V>], from: usize, rows: usize) {
+fn layer<V: Real>(
+    layers: &mut Vec<Layer>,
+    spare: &mut Vec<Rows<f64>>,
+    columns: &[Column<'_, V>],
+    from: usize,
+    rows: usize,
+) {
     let mut start = layers.last().map_or(0, |last| last.columns.end);
     let mut entries: usize = columns[start..].iter().map(Column::len).sum();
     let one = from == 0 && (layers.len() > 1 || entries > 0);
     while let Some(last) = layers.pop_if(|last| one || last.rows.nonzeros() < 2 * entries) {
         start = last.columns.start;
         entries += last.rows.nonzeros();
+        spare.push(last.rows);
     }
     if start < columns.len() {
         let numbered = columns.iter().enumerate().skip(start).map(|(p, &column)| (p as u32, column));
-        layers.push(Layer { columns: start..columns.len(), rows: Rows::of(rows, numbered) });
+        let mut lists = spare.pop().unwrap_or_default();
+        lists.refill(rows, numbered);
+        layers.push(Layer { columns: start..columns.len(), rows: lists });
     }
 }

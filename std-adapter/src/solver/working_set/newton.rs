@@ -101,7 +101,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             }
             last = estimate;
             let before = block.x.clone();
-            let inner = Limits { gap: (0.1 * estimate).max(0.3 * limits.gap), ..limits };
+            let inner = Limits { gap: INNER * estimate.max(limits.gap), ..limits };
             let curvature = || vectorized(CurvaturesOf { columns: &columns[..], weight: &weight[..] });
             rho.clone_from(&u);
             let effort = self.quadratic(block, &mut rho, Some(slopes), Some(&weight), curvature, inner);
@@ -153,6 +153,10 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         total
     }
 }
+
+/// Share of the violation that a quadratic is solved to: another Newton step costs as much as a fraction of a sweep, so it is not solved
+/// better than it is true.
+const INNER: f64 = 0.3;
 
 struct SlopesOf<'a, V> {
     columns: &'a [Column<'a, V>],
