@@ -89,7 +89,11 @@ fn streamed_data_gives_the_same_model() {
     assert!(fs::read(whole).unwrap() == fs::read(streamed).unwrap());
     // The temporary file is gone.
     assert_eq!(super::listing(streamed_folder.path()), ["m.gib"]);
-    for more in [&["--cv", "3"][..], &["--solver", "sgd"], &["--min-count", "2"]] {
+    // Also without rare attributes.
+    let (_a, whole) = pump(&["--min-count", "3", "--quiet"]);
+    let (_b, streamed) = pump(&["--min-count", "3", "--stream", "--quiet"]);
+    assert!(fs::read(whole).unwrap() == fs::read(streamed).unwrap());
+    for more in [&["--cv", "3"][..], &["--solver", "sgd"]] {
         let run = run(&[PUMP, &["--model", "m.gib", "--stream"], more].concat());
         assert_eq!(run.code, 2, "{more:?}: {}", run.stderr);
         assert!(run.stderr.contains("not with --stream"), "{more:?}: {}", run.stderr);
