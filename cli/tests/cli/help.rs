@@ -24,6 +24,7 @@ fn gibbsite() {
       gaussian  Learn sparse Gaussian CRFs: many correlated real outputs, with honest intervals
       predict   Predict with a model that `--model` wrote
       eval      Score a model on data with known targets
+      sample    Draw labels from a model
       analyze   Say in advance how an algorithm would do on some data
       export    Write a model as firmware can use it
       inspect   Say what a file holds: a model that was trained here, or a UAI model and how inference
