@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         }
         args::Command::Predict(typed) => config::Predict::check(typed).and_then(|c| cmd::predict::run(&c)),
         args::Command::Eval(typed) => config::Eval::check(typed).and_then(|c| cmd::eval::run(&c)),
+        args::Command::Sample(typed) => config::Sample::check(typed).and_then(|c| cmd::sample::run(&c)),
         args::Command::Analyze(args::Analyze::Parallelism(typed)) => {
             config::Parallelism::check(typed).and_then(|c| cmd::analyze::parallelism(&c))
         }

@@ -8,6 +8,7 @@ mod import;
 mod infer;
 mod predict;
 mod regress;
+mod sample;
 mod train;
 
 pub(crate) use analyze::{Analyze, Parallelism, Simulate};
@@ -18,6 +19,7 @@ pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect, Method, Task};
 pub(crate) use predict::{Eval, Predict, Scheme};
 pub(crate) use regress::{Regress, RegressTask, Rule, Solver};
+pub(crate) use sample::Sample;
 pub(crate) use train::{Estimator, Inference, Optimize, Start, TableArgs, Train, TrainFormat, TrainSolver};
 
 use clap::{Args as Group, Parser, Subcommand};
@@ -41,6 +43,7 @@ pub(crate) enum Command {
     Gaussian(Gaussian),
     Predict(Predict),
     Eval(Eval),
+    Sample(Sample),
     #[command(subcommand)]
     Analyze(Analyze),
     Export(Export),

@@ -41,7 +41,7 @@ pub(crate) struct Train {
     pub(crate) template: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// What is maximised; sequences: mle or pseudo.
+    /// What is maximised.
     #[arg(long, value_enum, default_value_t = Estimator::Mle)]
     pub(crate) estimator: Estimator,
     /// Penalty C1 on the sum of all |θ|: most weights become 0. With --cv a list to choose from, comma separated.
@@ -115,8 +115,8 @@ pub(crate) struct TableArgs {
     /// table: take numbers as (x - mean) / deviation, both of the training data.
     #[arg(long)]
     pub(crate) standardize: bool,
-    /// table, with --estimator composite: auto (mle if exact inference is cheap, else combs on grids, else pseudo), mle, pseudo, pairs, combs,
-    /// combs-horizontal, combs-both, tree or tree:N, k:K, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their numbers from 0.
+    /// With --estimator composite: auto (mle if exact inference is cheap, as it is for sequences, else combs on grids, else pseudo), mle, pseudo, pairs, k:K (blocks of K) or tree, each
+    /// given the labels around it. Tables also: combs, combs-horizontal, combs-both, tree:N, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their numbers from 0.
     #[arg(long, value_name = "COMPONENTS")]
     pub(crate) components: Option<String>,
     /// table: all parameters together, or each component by itself, with averages where they overlap.

@@ -9,6 +9,7 @@ pub(crate) mod infer;
 pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod regress;
+pub(crate) mod sample;
 pub(crate) mod train;
 
 use gibbsite::data::network::Evidence;

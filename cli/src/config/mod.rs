@@ -6,6 +6,7 @@ mod gaussian;
 mod import;
 mod infer;
 mod regress;
+mod sample;
 mod train;
 
 pub(crate) use data::Data;
@@ -14,6 +15,7 @@ pub(crate) use gaussian::{Choice, GaussianFit, GaussianPredict};
 pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect};
 pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress, SequenceOptions};
+pub(crate) use sample::Sample;
 pub(crate) use train::{Shape, Train, TrainSequences, TrainTable, TrainTask};
 
 use crate::{args, output};

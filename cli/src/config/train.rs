@@ -113,10 +113,7 @@ impl Train {
                             all_transitions: typed.all_transitions,
                             ..Generate::default()
                         },
-                        estimator: match typed.estimator {
-                            args::Estimator::Pseudo => Estimator::Pseudo,
-                            _ => Estimator::Likelihood,
-                        },
+                        estimator: sequence_estimator(&usage, &typed),
                         start_pseudo: typed.table.start == args::Start::Pseudo,
                         solver: match typed.solver {
                             args::TrainSolver::Sgd => Solver::Sgd,
@@ -233,20 +230,14 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
         }
         _ => {}
     }
-    for (given, name) in [
-        (typed.cv.is_some(), "--cv"),
-        (typed.solver == args::TrainSolver::Sgd, "--solver sgd"),
-        (typed.min_count > 1, "--min-count"),
-    ] {
+    for (given, name) in
+        [(typed.cv.is_some(), "--cv"), (typed.solver == args::TrainSolver::Sgd, "--solver sgd")]
+    {
         if given && typed.stream {
             usage.wrong(&format!("{name} needs all sequences in memory: not with --stream"));
         }
     }
-    if !matches!(typed.estimator, args::Estimator::Mle | args::Estimator::Pseudo) {
-        usage.wrong("sequences are trained by --estimator mle or pseudo: their likelihood is exact and fast");
-    }
-    let args::TableArgs { outputs, inputs, structure, input_map, share, components, optimize, .. } =
-        &typed.table;
+    let args::TableArgs { outputs, inputs, structure, input_map, share, optimize, .. } = &typed.table;
     for (given, name) in [
         (outputs.is_some(), "--outputs"),
         (inputs.is_some(), "--inputs"),
@@ -254,7 +245,6 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
         (input_map.is_some(), "--input-map"),
         (*share, "--share"),
         (typed.table.standardize, "--standardize"),
-        (components.is_some(), "--components"),
         (typed.table.inference != args::Inference::Exact, "--inference"),
         (*optimize != args::Optimize::Joint, "--optimize disjoint"),
     ] {
@@ -262,6 +252,27 @@ fn check_sequences(usage: &Usage, typed: &args::Train) {
             usage.wrong(&format!("{name} is for --format table"));
         }
     }
+}
+
+/// What is maximised over sequences.
+fn sequence_estimator(usage: &Usage, typed: &args::Train) -> Estimator {
+    let estimator = match typed.estimator {
+        args::Estimator::Mle => Estimator::Likelihood,
+        args::Estimator::Pseudo => Estimator::Pseudo,
+        args::Estimator::Piecewise => Estimator::Piecewise,
+        args::Estimator::Composite => {
+            let name = typed.table.components.as_deref().unwrap_or("auto");
+            return Estimator::components(name).unwrap_or_else(|| {
+                usage.wrong(&format!(
+                    "--components of sequences must be auto, mle, pseudo, pairs, tree or k:K (blocks of K items), but is `{name}`"
+                ))
+            });
+        }
+    };
+    if typed.table.components.is_some() {
+        usage.wrong("--components is for --estimator composite");
+    }
+    estimator
 }
 
 fn check_table(usage: &Usage, typed: &args::Train, Penalties { l1, l2 }: Penalties) -> TrainTable {

@@ -24,6 +24,7 @@ fn gibbsite() {
       gaussian  Learn sparse Gaussian CRFs: many correlated real outputs, with honest intervals
       predict   Predict with a model that `--model` wrote
       eval      Score a model on data with known targets
+      sample    Draw labels from a model
       analyze   Say in advance how an algorithm would do on some data
       export    Write a model as firmware can use it
       inspect   Say what a file holds: a model that was trained here, or a UAI model and how inference
@@ -806,10 +807,10 @@ fn train() {
               table: take numbers as (x - mean) / deviation, both of the training data
 
           --components <COMPONENTS>
-              table, with --estimator composite: auto (mle if exact inference is cheap, else combs on
-              grids, else pseudo), mle, pseudo, pairs, combs, combs-horizontal, combs-both, tree or
-              tree:N, k:K, or file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their
-              numbers from 0
+              With --estimator composite: auto (mle if exact inference is cheap, as it is for sequences,
+              else combs on grids, else pseudo), mle, pseudo, pairs, k:K (blocks of K) or tree, each
+              given the labels around it. Tables also: combs, combs-horizontal, combs-both, tree:N, or
+              file:FILE, a component a line, `[WEIGHT *] A [| B]`, outputs by their numbers from 0
 
           --optimize <OPTIMIZE>
               table: all parameters together, or each component by itself, with averages where they
@@ -853,7 +854,7 @@ fn train() {
               [default: 1024]
 
           --estimator <ESTIMATOR>
-              What is maximised; sequences: mle or pseudo
+              What is maximised
 
               Possible values:
               - mle:       The likelihood

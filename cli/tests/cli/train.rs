@@ -89,7 +89,11 @@ fn streamed_data_gives_the_same_model() {
     assert!(fs::read(whole).unwrap() == fs::read(streamed).unwrap());
     // The temporary file is gone.
     assert_eq!(super::listing(streamed_folder.path()), ["m.gib"]);
-    for more in [&["--cv", "3"][..], &["--solver", "sgd"], &["--min-count", "2"]] {
+    // Also without rare attributes.
+    let (_a, whole) = pump(&["--min-count", "3", "--quiet"]);
+    let (_b, streamed) = pump(&["--min-count", "3", "--stream", "--quiet"]);
+    assert!(fs::read(whole).unwrap() == fs::read(streamed).unwrap());
+    for more in [&["--cv", "3"][..], &["--solver", "sgd"]] {
         let run = run(&[PUMP, &["--model", "m.gib", "--stream"], more].concat());
         assert_eq!(run.code, 2, "{more:?}: {}", run.stderr);
         assert!(run.stderr.contains("not with --stream"), "{more:?}: {}", run.stderr);
@@ -396,6 +400,39 @@ fn pseudolikelihood_and_as_a_start() {
     assert!((cold - warm_objective).abs() < 1e-8 * cold);
     let first = warm["trace"][0]["objective"].as_f64().unwrap();
     assert!(first < 3.0 * cold, "started at {first}, ended at {cold}");
-    let wrong = run(&[PUMP, &["--model", &model, "--estimator", "piecewise"]].concat());
+}
+
+#[test]
+fn composite_likelihoods_and_draws() {
+    let folder = folder(&[]);
+    let model = at(&folder, "m.gib");
+    let with = |more: &[&str]| json(&stdout(&[PUMP, &["--model", &model, "--json"], more].concat()));
+    let whole = with(&[]);
+    for (more, name) in [
+        (&["--estimator", "composite", "--components", "k:3"][..], "composite (k:3)"),
+        (&["--estimator", "composite", "--components", "pairs"], "composite (pairs)"),
+        (&["--estimator", "piecewise"], "piecewise"),
+    ] {
+        let found = with(more);
+        // Nothing has a higher likelihood, less its penalty, than its maximum.
+        assert!(found["log_likelihood"].as_f64() < whole["log_likelihood"].as_f64().map(|l| l + 10.0));
+        let shown = json(&stdout(&["inspect", &model, "--json"]));
+        assert_eq!(shown["estimator"], name, "{shown}");
+        let score = json(&stdout(&["eval", "--model", &model, "pump.test.txt", "--json"]));
+        assert!(score["item_accuracy"].as_f64().unwrap() > 0.8, "{name}: {score}");
+    }
+    let tree = with(&["--estimator", "composite", "--components", "tree"]);
+    assert_eq!(tree["objective"], whole["objective"]);
+    let wrong =
+        run(&[PUMP, &["--model", &model, "--estimator", "composite", "--components", "combs"]].concat());
     assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("k:K"), "{}", wrong.stderr);
+    // As many items as there are, twice, with a blank line more.
+    let labels = stdout(&["predict", "--model", &model, "pump.test.txt"]);
+    let drawn = stdout(&["sample", "--model", &model, "pump.test.txt", "-n", "2", "--seed", "3"]);
+    assert_eq!(drawn.lines().count(), 2 * labels.lines().count() + 1);
+    assert_ne!(drawn, stdout(&["sample", "--model", &model, "pump.test.txt", "-n", "2", "--seed", "4"]));
+    let without = run(&["sample", "--model", &model]);
+    assert_eq!(without.code, 1);
+    assert!(without.stderr.contains("give the data"), "{}", without.stderr);
 }

@@ -7,6 +7,7 @@
 pub mod cv;
 mod data;
 pub mod predict;
+pub mod sample;
 pub mod schema;
 mod structure;
 pub mod train;

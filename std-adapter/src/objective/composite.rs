@@ -24,6 +24,7 @@ use crate::field::{Field, FieldData, MISSING};
 use crate::par::{DeskFork, Kernel, Par, vectorized};
 use crate::plan::PlanParams;
 use gibbsite_core::error::InferError;
+use gibbsite_core::infer::plan::Plan;
 use gibbsite_core::local;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -367,6 +368,7 @@ impl<'a> Composite<'a> {
         // The same chains on any number of threads, other ones in each evaluation.
         workspace.engines.draw = (self.round << 32) ^ chunk.units.start as u64;
         for alike in self.units[chunk.units.clone()].chunk_by(|a, b| a.part == b.part) {
+            let mut opened = vec![None; self.parts[alike[0].part as usize].pieces.len()];
             for units in alike.chunks(SIDE) {
                 let part = &self.parts[units[0].part as usize];
                 for &forest in &part.forests {
@@ -375,8 +377,8 @@ impl<'a> Composite<'a> {
                 if !part.singles.is_empty() || !part.pieces.is_empty() {
                     for unit in units {
                         let sample = unit.sample as usize;
-                        chunk.value +=
-                            self.one_by_one(part, sample, theta, workspace, &mut chunk.gradient)?;
+                        let memory = (&mut *workspace, &mut opened[..]);
+                        chunk.value += self.one_by_one(part, sample, theta, memory, &mut chunk.gradient)?;
                     }
                 }
             }
@@ -412,7 +414,7 @@ impl<'a> Composite<'a> {
                 value += weight * log_z[lane];
             } else {
                 self.tables.fill_own(sample, piece.own(), theta, tables);
-                value += weight * piece.log_z(tables, labels, weight, engines, residual)?;
+                value += weight * piece.log_z(tables, labels, weight, (engines, &mut None), residual)?;
             }
             self.tables.gather_own(sample, piece.own(), residual, gradient);
         }
@@ -420,12 +422,12 @@ impl<'a> Composite<'a> {
     }
 
     /// What else a sample has: `Σ weight · log Z`.
-    fn one_by_one(
-        &self,
+    fn one_by_one<'p>(
+        &'p self,
         part: &Part,
         sample: usize,
         theta: &[f64],
-        workspace: &mut Workspace,
+        (workspace, opened): (&mut Workspace, &mut [Option<Plan<'p>>]),
         gradient: &mut [f64],
     ) -> Result<f64, InferError> {
         let labels = self.tables.data.labels(sample);
@@ -433,9 +435,9 @@ impl<'a> Composite<'a> {
         self.tables.fill_own(sample, &part.own, theta, tables);
         self.tables.clear(&part.own, residual);
         let mut value = 0.0;
-        for &(piece, weight) in &part.pieces {
+        for (&(piece, weight), opened) in part.pieces.iter().zip(opened) {
             let piece = &self.pieces[piece as usize];
-            value += weight * piece.log_z(tables, labels, weight, engines, residual)?;
+            value += weight * piece.log_z(tables, labels, weight, (engines, opened), residual)?;
         }
         value += self.singles(&part.singles, labels, workspace)?;
         self.tables.gather_own(sample, &part.own, &workspace.residual, gradient);

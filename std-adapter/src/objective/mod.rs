@@ -12,7 +12,9 @@
 //! | `piecewise` | each factor normalised by itself |
 //! | `rows` | weights of attributes, arranged for that |
 //! | `sequences` | the likelihood of sequences, fast |
+//! | `estimator` | what is maximised over sequences: which parts, given which labels |
 //! | `term` | what one sequence adds to it |
+//! | `parts` | the same for parts of a sequence |
 //! | `single` | one sequence at a time, for stochastic gradients |
 //! | `local` | the pseudolikelihood as a sparse regression, a column a parameter |
 //! | `disjoint` | each component a problem of its own, parameters averaged |
@@ -23,8 +25,10 @@ mod branches;
 pub mod components;
 pub mod composite;
 pub mod disjoint;
+pub mod estimator;
 pub mod gaussian;
 pub mod local;
+mod parts;
 mod pattern;
 mod piece;
 pub mod piecewise;

@@ -282,13 +282,14 @@ impl Piece {
         })
     }
 
-    /// `log Z` of the piece at a sample's labels; `weight` times its derivatives is added to `residual`, if that is wanted.
-    pub(super) fn log_z(
-        &self,
+    /// `log Z` of the piece at a sample's labels; `weight` times its derivatives is added to `residual`, if that is wanted. A plan is opened once and then kept in `opened`:
+    /// that takes longer than a small junction tree itself.
+    pub(super) fn log_z<'p>(
+        &'p self,
         tables: &[f64],
         labels: &[u32],
         weight: f64,
-        engines: &mut Engines,
+        (engines, opened): (&mut Engines, &mut Option<Plan<'p>>),
         residual: &mut [f64],
     ) -> Result<f64, InferError> {
         let entries = self.entries();
@@ -301,7 +302,7 @@ impl Piece {
                 local::conditional(beliefs)?
             }
             Engine::Pairwise(_) | Engine::Forest => self.forest(engines)?,
-            Engine::Junction(words, holders) => self.junction(words, holders, engines)?,
+            Engine::Junction(words, holders) => self.junction(words, holders, engines, opened)?,
             Engine::Estimate(inference) => self.estimate(*inference, labels, engines)?,
         };
         self.scatter(weight, &mut engines.beliefs[..entries], labels, residual);
@@ -410,7 +411,13 @@ impl Piece {
         forest.sum_product(marginals, Some(beliefs), room(reals, forest.sum_product_len()))
     }
 
-    fn junction(&self, plan: &[u32], holders: &[u32], engines: &mut Engines) -> Result<f64, InferError> {
+    fn junction<'p>(
+        &self,
+        plan: &'p [u32],
+        holders: &[u32],
+        engines: &mut Engines,
+        opened: &mut Option<Plan<'p>>,
+    ) -> Result<f64, InferError> {
         let Engines {
             values,
             beliefs,
@@ -426,7 +433,13 @@ impl Piece {
             ..
         } = engines;
         let graph = self.graph(&values[..self.entries()])?;
-        let plan = Plan::open(plan, &graph, room(words, Plan::open_len(graph.variables(), graph.factors())))?;
+        let plan = match *opened {
+            Some(plan) => plan,
+            None => {
+                let counters = room(words, Plan::open_len(graph.variables(), graph.factors()));
+                *opened.insert(Plan::open(plan, &graph, counters)?)
+            }
+        };
         let memory = Memory {
             messages: room(reals, plan.messages_len()),
             facts: room(facts, plan.clusters()),

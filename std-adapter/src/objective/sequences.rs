@@ -9,10 +9,12 @@
 //! minus observed counts, item by item; its cost is that of the occurrences of attributes and `O(L²)` an item.
 //!
 //! The pseudolikelihood (Besag 1975; Thesis eq. 2.4) is the same with `Σ_t log p(y_t | y_{t-1}, y_{t+1}, x)` for `log p(y|x)`: a local regression for each item whose label and neighbours'
-//! labels are known, `O(L)` an item; the others say nothing.
+//! labels are known, `O(L)` an item; the others say nothing. Between the two are parts of several items given the labels at their borders ([`Estimator`]): the same engines on
+//! shorter chains, whose first and last scores have the transitions over the borders added.
 //!
 //! Sequences are cut into chunks by the size of the problem alone and the chunks' sums are added in order, so results do not depend on the number of threads.
 
+use super::estimator::Estimator;
 use super::rows::Layout;
 use super::term::{Chunk, Weights, one_sequence};
 use crate::data::sequences::{Sequences, Supply};
@@ -35,8 +37,7 @@ pub struct SequenceLikelihood<'a> {
     sequences: Supply<'a>,
     index: &'a Index,
     labels: usize,
-    /// Each item given its neighbours' labels, instead of all together.
-    local: bool,
+    estimator: Estimator,
     par: Par,
     layout: Layout,
     weights: Vec<f64>,
@@ -52,11 +53,11 @@ const ITEMS: usize = 256;
 impl<'a> SequenceLikelihood<'a> {
     /// Of these sequences. `index` has the templates [`STATES`] and [`TRANSITIONS`], and [`EDGES`] if edges have attributes.
     pub fn new(sequences: &'a Sequences, index: &'a Index, par: Par) -> Self {
-        Self::of(Supply::Memory(sequences), index, false, par)
+        Self::of(Supply::Memory(sequences), index, Estimator::Likelihood, par)
     }
 
-    /// Of sequences wherever they are; `local` for the pseudolikelihood.
-    pub(crate) fn of(sequences: Supply<'a>, index: &'a Index, local: bool, par: Par) -> Self {
+    /// The objective of any estimator, of sequences wherever they are.
+    pub fn of(sequences: Supply<'a>, index: &'a Index, estimator: Estimator, par: Par) -> Self {
         let labels = index.size(STATES);
         let stride = Shared::<f64>::stride(labels);
         let layout = Layout::new(index, stride);
@@ -77,12 +78,12 @@ impl<'a> SequenceLikelihood<'a> {
         cuts.push(sequences.len());
         let chunk = |ends: &[usize]| Chunk::new(ends[0]..ends[1], index.len(), layout.len(), labels);
         let chunks = cuts.windows(2).map(chunk).collect();
-        Self { sequences, index, labels, local, par, layout, weights: Vec::new(), chunks }
+        Self { sequences, index, labels, estimator, par, layout, weights: Vec::new(), chunks }
     }
 
     /// The pseudolikelihood instead of the likelihood.
     pub fn pseudo(sequences: &'a Sequences, index: &'a Index, par: Par) -> Self {
-        Self::of(Supply::Memory(sequences), index, true, par)
+        Self::of(Supply::Memory(sequences), index, Estimator::Pseudo, par)
     }
 }
 
@@ -99,12 +100,12 @@ impl Smooth for SequenceLikelihood<'_> {
         let mut memory = vec![0.0; Shared::<f64>::memory_len(labels)];
         let edges = index.templates() > EDGES;
         let shared = match Shared::new(labels, &table, &mut memory) {
-            Ok(shared) => shared.filter(|_| !edges && !self.local),
+            Ok(shared) => shared.filter(|_| !edges && self.estimator.has_chains()),
             Err(_) => return f64::NAN,
         };
         self.layout.spread(index, theta, &mut self.weights);
-        let (layout, rows, local) = (&self.layout, &self.weights[..], self.local);
-        let weights = Weights { index, layout, theta, rows, table: &table, shared, scale: 1.0, local };
+        let (layout, rows, estimator) = (&self.layout, &self.weights[..], self.estimator);
+        let weights = Weights { index, layout, theta, rows, table: &table, shared, scale: 1.0, estimator };
         self.par.map(self.chunks.iter_mut().collect(), |chunk| {
             chunk.clear();
             let whole = sequences.visit(chunk.sequences.clone(), &mut |sequences, own| {

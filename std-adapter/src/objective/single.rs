@@ -1,5 +1,6 @@
 //! One sequence at a time: what stochastic gradients need of the likelihood.
 
+use super::estimator::Estimator;
 use super::rows::{Descent, Layout};
 use super::sequences::{EDGES, STATES, TRANSITIONS};
 use super::term::{Chunk, Weights, one_sequence};
@@ -9,13 +10,13 @@ use crate::par::{Kernel, vectorized};
 use crate::solver::averaged::Terms;
 use gibbsite_core::infer::chain::Shared;
 
-/// The terms `-log p(y_s | x_s)` of the likelihood of sequences, or of the pseudolikelihood, with weights of their own. Weights of attributes with
+/// The terms `-log p(y_s | x_s)` of the likelihood of sequences, or of another estimator, with weights of their own. Weights of attributes with
 /// a row are there alone, the others where the index has them.
 #[derive(Debug)]
 pub(crate) struct SequenceTerms<'a> {
     sequences: &'a Sequences,
     index: &'a Index,
-    local: bool,
+    estimator: Estimator,
     layout: Layout,
     theta: Vec<f64>,
     rows: Vec<f64>,
@@ -27,8 +28,8 @@ pub(crate) struct SequenceTerms<'a> {
 }
 
 impl<'a> SequenceTerms<'a> {
-    /// Of these sequences; `local` for the pseudolikelihood.
-    pub(crate) fn new(sequences: &'a Sequences, index: &'a Index, local: bool) -> Self {
+    /// Of these sequences.
+    pub(crate) fn new(sequences: &'a Sequences, index: &'a Index, estimator: Estimator) -> Self {
         let labels = index.size(STATES);
         let layout = Layout::new(index, Shared::<f64>::stride(labels));
         // Only attributes of edges go through the gradient.
@@ -36,7 +37,7 @@ impl<'a> SequenceTerms<'a> {
         Self {
             sequences,
             index,
-            local,
+            estimator,
             theta: Vec::new(),
             rows: Vec::new(),
             sums: Vec::new(),
@@ -95,7 +96,7 @@ impl Kernel for Step<'_, '_> {
         let SequenceTerms {
             sequences,
             index,
-            local,
+            estimator,
             layout,
             theta,
             rows,
@@ -105,18 +106,18 @@ impl Kernel for Step<'_, '_> {
             memory,
             chunk,
         } = terms;
-        let (sequences, index, local) = (*sequences, *index, *local);
+        let (sequences, index, estimator) = (*sequences, *index, *estimator);
         let (labels, edges) = (index.size(STATES), index.templates() > EDGES);
         table.fill(0.0);
         index.add_scores(TRANSITIONS, 0, scale, theta, table);
         let shared = match Shared::new(labels, table, memory) {
-            Ok(shared) => shared.filter(|_| !edges && !local),
+            Ok(shared) => shared.filter(|_| !edges && estimator.has_chains()),
             Err(_) => return f64::NAN,
         };
         chunk.pairs.fill(0.0);
         chunk.transitions.fill(0.0);
         let sequence = &sequences.sequence(term);
-        let weights = Weights { index, layout, theta, rows, table, shared, scale, local };
+        let weights = Weights { index, layout, theta, rows, table, shared, scale, estimator };
         let value = one_sequence(&weights, sequences, sequence, chunk).filter(|value| value.is_finite());
         let edge_slopes = |chunk: &mut Chunk, mut each: Option<(&mut [f64], &mut [f64])>| {
             for t in 1..if edges { sequence.items() } else { 0 } {
@@ -154,7 +155,7 @@ impl Kernel for Step<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::sequences::{Format, ReadParams, Template, read_from};
+    use crate::data::sequences::{Format, ReadParams, Supply, Template, read_from};
     use crate::objective::sequences::SequenceLikelihood;
     use crate::par::Par;
     use crate::sequence::train::{Generate, index};
@@ -185,14 +186,19 @@ mod tests {
     fn slopes_of_all_terms_are_the_gradient() {
         for (text, format) in texts() {
             let corpus = read_from(text.as_bytes(), &ReadParams::new(format)).unwrap();
-            for (local, all_states) in [(false, false), (false, true), (true, false)] {
+            let of = |name| Estimator::components(name).unwrap();
+            for (estimator, all_states) in [
+                (Estimator::Likelihood, false),
+                (Estimator::Likelihood, true),
+                (Estimator::Pseudo, false),
+                (Estimator::Pairs, false),
+                (of("k:3"), true),
+                (Estimator::Piecewise, false),
+            ] {
                 let index = index(&corpus, Generate { all_states, ..Generate::default() }).unwrap();
-                let mut whole = if local {
-                    SequenceLikelihood::pseudo(&corpus.sequences, &index, Par::Seq)
-                } else {
-                    SequenceLikelihood::new(&corpus.sequences, &index, Par::Seq)
-                };
-                let mut terms = SequenceTerms::new(&corpus.sequences, &index, local);
+                let supply = Supply::Memory(&corpus.sequences);
+                let mut whole = SequenceLikelihood::of(supply, &index, estimator, Par::Seq);
+                let mut terms = SequenceTerms::new(&corpus.sequences, &index, estimator);
                 // The last with a table so wide that the general engine has to take it.
                 for size in [0.1, 1.0, 300.0] {
                     let theta: Vec<f64> =

@@ -1,11 +1,12 @@
 //! One sequence: `-log p` and its slopes, by core's engines.
 
+use super::estimator::Estimator;
+use super::parts::{factor_by_factor, with_borders, with_neighbours};
 use super::rows::Layout;
 use super::sequences::{EDGES, STATES};
 use crate::data::sequences::{Gold, SequenceView, Sequences};
 use crate::features::Index;
 use gibbsite_core::infer::chain::{Chain, Shared, Transitions};
-use gibbsite_core::local::value_gradient;
 use std::ops::Range;
 
 /// What all sequences are scored with.
@@ -21,7 +22,7 @@ pub(super) struct Weights<'a> {
     pub(super) table: &'a [f64],
     pub(super) shared: Option<Shared<'a, f64>>,
     pub(super) scale: f64,
-    pub(super) local: bool,
+    pub(super) estimator: Estimator,
 }
 
 /// Some of the sequences, and what is summed over them.
@@ -65,11 +66,20 @@ impl Chunk {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) rows: Vec<f64>,
-    possible: Vec<f64>,
+    pub(super) possible: Vec<f64>,
     /// A table for each gap, if edges have attributes.
-    tables: Vec<f64>,
-    each: Vec<f64>,
-    memory: Vec<f64>,
+    pub(super) tables: Vec<f64>,
+    pub(super) each: Vec<f64>,
+    pub(super) memory: Vec<f64>,
+    /// Rows and marginals without padding.
+    pub(super) scores: Vec<f64>,
+    pub(super) singles: Vec<f64>,
+    /// Of `parts.rs`: rows of a part, and what is summed over parts.
+    pub(super) own: Vec<f64>,
+    pub(super) sums: Vec<f64>,
+    /// Of a gap, and `P` of the transitions by themselves.
+    pub(super) slopes: Vec<f64>,
+    pub(super) joint: Vec<f64>,
 }
 
 /// `-log p` of a sequence. Adds to the chunk's `pairs` and `transitions`, and to its `gradient` if edges have attributes; its rows become expected less observed
@@ -81,9 +91,9 @@ pub(super) fn one_sequence(
     sequence: &SequenceView<'_>,
     chunk: &mut Chunk,
 ) -> Option<f64> {
-    let Weights { index, layout, theta, table, scale, local, .. } = *weights;
-    let (labels, stride) = (index.size(STATES), layout.stride);
-    let rows = &mut chunk.scratch.rows;
+    let Weights { index, layout, theta, table, scale, estimator, .. } = *weights;
+    let stride = layout.stride;
+    let Scratch { rows, tables, .. } = &mut chunk.scratch;
     rows.clear();
     rows.resize(sequence.items() * stride, 0.0);
     for (t, row) in rows.chunks_exact_mut(stride).enumerate() {
@@ -92,10 +102,38 @@ pub(super) fn one_sequence(
     if scale != 1.0 {
         rows.iter_mut().for_each(|score| *score *= scale);
     }
+    if index.templates() > EDGES {
+        score_edges(sequence, index, theta, scale, table, tables);
+    }
+    match estimator {
+        Estimator::Likelihood => {
+            let mut rows = std::mem::take(rows);
+            let value = one_part(weights, sequences, sequence, 0..sequence.items(), &mut rows, chunk);
+            chunk.scratch.rows = rows;
+            value
+        }
+        Estimator::Pseudo => with_neighbours(weights, sequence, chunk),
+        Estimator::Pairs | Estimator::Blocks(_) => with_borders(weights, sequences, sequence, chunk),
+        Estimator::Piecewise => factor_by_factor(weights, sequences, sequence, chunk),
+    }
+}
+
+/// `-log p` of some items that follow each other. `rows` are their scores, with what is given; they become expected less observed labels.
+#[inline(always)]
+pub(super) fn one_part(
+    weights: &Weights<'_>,
+    sequences: &Sequences,
+    sequence: &SequenceView<'_>,
+    part: Range<usize>,
+    rows: &mut Vec<f64>,
+    chunk: &mut Chunk,
+) -> Option<f64> {
     match &weights.shared {
-        Some(shared) => with_shared(shared, table, labels, sequences, sequence, chunk),
-        None if local => with_neighbours(weights, sequence, chunk),
-        None => with_each(weights, sequences, sequence, chunk),
+        Some(shared) => {
+            let labels = weights.index.size(STATES);
+            with_shared(shared, weights.table, labels, sequences, &sequence.golds()[part], rows, chunk)
+        }
+        None => with_each(weights, sequences, sequence, part, rows, chunk),
     }
 }
 
@@ -106,13 +144,13 @@ fn with_shared(
     table: &[f64],
     labels: usize,
     sequences: &Sequences,
-    sequence: &SequenceView<'_>,
+    golds: &[Gold],
+    rows: &mut Vec<f64>,
     chunk: &mut Chunk,
 ) -> Option<f64> {
-    let Scratch { rows, possible, memory, .. } = &mut chunk.scratch;
+    let Scratch { possible, memory, .. } = &mut chunk.scratch;
     let stride = Shared::<f64>::stride(labels);
-    memory.resize(Shared::<f64>::expect_len(sequence.items(), labels), 0.0);
-    let golds = sequence.golds();
+    memory.resize(Shared::<f64>::expect_len(golds.len(), labels), 0.0);
     if golds.iter().all(|g| g.known().is_some()) {
         let score = gold_score(golds, rows, stride, |_, from, to| table[from * labels + to]);
         let log_z = shared.expect(rows, &mut chunk.pairs, memory).ok()?;
@@ -143,109 +181,55 @@ fn with_each(
     weights: &Weights<'_>,
     sequences: &Sequences,
     sequence: &SequenceView<'_>,
+    part: Range<usize>,
+    rows: &mut [f64],
     chunk: &mut Chunk,
 ) -> Option<f64> {
-    let Weights { index, theta, table, scale, .. } = *weights;
+    let Weights { index, table, .. } = *weights;
     let stride = weights.layout.stride;
     let Chunk { gradient, transitions, scratch, .. } = chunk;
-    let Scratch { rows, tables, each, memory, .. } = scratch;
-    let (items, labels) = (sequence.items(), index.size(STATES));
+    let Scratch { tables, each, memory, scores, singles, .. } = scratch;
+    let (items, labels) = (part.len(), index.size(STATES));
+    let cells = labels * labels;
     let edges = index.templates() > EDGES;
     let transition = if edges {
-        score_edges(sequence, index, theta, scale, table, tables);
-        Transitions::Each(&tables[..])
+        Transitions::Each(&tables[part.start * cells..(part.end - 1) * cells])
     } else {
         Transitions::Shared(table)
     };
     memory.resize(Chain::<f64>::forward_backward_len(items, labels), 0.0);
     each.resize(Chain::<f64>::pairs_len(items, labels), 0.0);
+    singles.resize(items * labels, 0.0);
     let mut count = |each: &[f64], sign: f64| {
-        for (t, pairs) in each.chunks_exact(labels * labels).enumerate() {
+        for (t, pairs) in each.chunks_exact(cells).enumerate() {
             transitions.iter_mut().zip(pairs).for_each(|(sum, p)| *sum += sign * p);
             if edges {
-                for &b in sequence.edge_attributes(t + 1) {
+                for &b in sequence.edge_attributes(part.start + t + 1) {
                     index.add_gradient(EDGES, b, sign, pairs, gradient);
                 }
             }
         }
     };
-    let mut singles = vec![0.0; items * labels];
     // That engine's rows have no padding.
-    let mut scores: Vec<f64> = rows.chunks_exact(stride).flat_map(|row| &row[..labels]).copied().collect();
-    let log_z = Chain::new(labels, &scores, transition)
-        .and_then(|chain| chain.forward_backward(&mut singles, Some(&mut each[..]), memory))
+    scores.clear();
+    rows.chunks_exact(stride).for_each(|row| scores.extend_from_slice(&row[..labels]));
+    let log_z = Chain::new(labels, scores, transition)
+        .and_then(|chain| chain.forward_backward(singles, Some(&mut each[..]), memory))
         .ok()?;
     count(each, 1.0);
     rows.fill(0.0);
     for (row, p) in rows.chunks_exact_mut(stride).zip(singles.chunks_exact(labels)) {
         row[..labels].copy_from_slice(p);
     }
-    restrict(sequences, sequence.golds(), labels, &mut scores, labels);
-    let log_possible = Chain::new(labels, &scores, transition)
-        .and_then(|chain| chain.forward_backward(&mut singles, Some(&mut each[..]), memory))
+    restrict(sequences, &sequence.golds()[part.clone()], labels, scores, labels);
+    let log_possible = Chain::new(labels, scores, transition)
+        .and_then(|chain| chain.forward_backward(singles, Some(&mut each[..]), memory))
         .ok()?;
     count(each, -1.0);
     for (row, p) in rows.chunks_exact_mut(stride).zip(singles.chunks_exact(labels)) {
         row.iter_mut().zip(p).for_each(|(all, some)| *all -= some);
     }
     Some(log_z - log_possible)
-}
-
-/// Each item given its neighbours: `-Σ_t log p(y_t | y_{t-1}, y_{t+1}, x)`.
-fn with_neighbours(weights: &Weights<'_>, sequence: &SequenceView<'_>, chunk: &mut Chunk) -> Option<f64> {
-    let Weights { index, theta, table, scale, .. } = *weights;
-    let stride = weights.layout.stride;
-    let Chunk { gradient, transitions, scratch, .. } = chunk;
-    let Scratch { rows, tables, .. } = scratch;
-    let labels = index.size(STATES);
-    let cells = labels * labels;
-    let edges = index.templates() > EDGES;
-    if edges {
-        score_edges(sequence, index, theta, scale, table, tables);
-    }
-    // Scores of the gap after item t.
-    let gap = |t: usize| if edges { &tables[t * cells..(t + 1) * cells] } else { table };
-    let golds = sequence.golds();
-    // A gap's slopes, for its attributes.
-    let mut slopes = vec![0.0; if edges { cells } else { 0 }];
-    let mut value = 0.0;
-    for (t, row) in rows.chunks_exact_mut(stride).enumerate() {
-        let before = t.checked_sub(1).map(|s| golds[s].known());
-        let after = golds.get(t + 1).map(|g| g.known());
-        let (Some(own), false, false) = (golds[t].known(), before == Some(None), after == Some(None)) else {
-            row.fill(0.0);
-            continue;
-        };
-        let scores = &mut row[..labels];
-        let (before, after) = (before.flatten().map(|l| l as usize), after.flatten().map(|l| l as usize));
-        if let Some(from) = before {
-            let into = &gap(t - 1)[from * labels..(from + 1) * labels];
-            scores.iter_mut().zip(into).for_each(|(s, a)| *s += a);
-        }
-        if let Some(to) = after {
-            let out = gap(t)[to..].iter().step_by(labels);
-            scores.iter_mut().zip(out).for_each(|(s, a)| *s += a);
-        }
-        value += value_gradient(scores, own as usize).ok()?;
-        let mut count = |gap: usize, first: usize, step: usize| {
-            let cells = || (first..).step_by(step);
-            scores.iter().zip(cells()).for_each(|(r, cell)| transitions[cell] += r);
-            if edges {
-                slopes.fill(0.0);
-                scores.iter().zip(cells()).for_each(|(r, cell)| slopes[cell] = *r);
-                for &b in sequence.edge_attributes(gap + 1) {
-                    index.add_gradient(EDGES, b, 1.0, &slopes, gradient);
-                }
-            }
-        };
-        if let Some(from) = before {
-            count(t - 1, from * labels, 1);
-        }
-        if let Some(to) = after {
-            count(t, to, labels);
-        }
-    }
-    Some(value)
 }
 
 /// The score of a labelling that is known.

@@ -15,13 +15,13 @@ use std::fmt;
 /// A model that is ready to label.
 #[derive(Debug)]
 pub struct Tagger<'m> {
-    index: &'m Index,
-    theta: &'m [f64],
-    labels: usize,
+    pub(super) index: &'m Index,
+    pub(super) theta: &'m [f64],
+    pub(super) labels: usize,
     layout: Layout,
     weights: Vec<f64>,
     /// Scores of transitions; forbidden ones are `-inf`.
-    table: Vec<f64>,
+    pub(super) table: Vec<f64>,
     constraints: Constraints,
 }
 
@@ -90,9 +90,9 @@ impl fmt::Display for TagError {
 impl std::error::Error for TagError {}
 
 #[derive(Debug, Default)]
-struct Scratch {
-    rows: Vec<f64>,
-    tables: Vec<f64>,
+pub(super) struct Scratch {
+    pub(super) rows: Vec<f64>,
+    pub(super) tables: Vec<f64>,
     memory: Vec<f64>,
     back: Vec<u32>,
     small: Vec<u8>,
@@ -245,10 +245,10 @@ impl<'m> Tagger<'m> {
 }
 
 /// Scores of the items, without padding.
-struct Rows<'a> {
-    tagger: &'a Tagger<'a>,
-    sequence: &'a SequenceView<'a>,
-    rows: &'a mut Vec<f64>,
+pub(super) struct Rows<'a> {
+    pub(super) tagger: &'a Tagger<'a>,
+    pub(super) sequence: &'a SequenceView<'a>,
+    pub(super) rows: &'a mut Vec<f64>,
 }
 
 impl Kernel for Rows<'_> {

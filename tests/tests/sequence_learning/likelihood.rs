@@ -1,7 +1,9 @@
 //! The likelihood of sequences against enumeration, its gradient against central differences.
 
-use crate::corpus::{Enumerated, Kind, Labelling, Source, keys, log_sum, names, seen};
-use gibbsite::data::sequences::{Format, ReadParams, read_from};
+use crate::corpus::{Enumerated, Item, Key, Kind, Known, Labelling, Source, keys, log_sum, names, seen};
+use gibbsite::data::sequences::{Corpus, Format, ReadParams, Supply, read_from};
+use gibbsite::features::Index;
+use gibbsite::objective::estimator::Estimator;
 use gibbsite::objective::sequences::SequenceLikelihood;
 use gibbsite::par::Par;
 use gibbsite::sequence::train::{Generate, TrainError, index};
@@ -34,6 +36,41 @@ fn evaluate(f: &mut impl Smooth, theta: &[f64]) -> (f64, Vec<f64>) {
 /// What scores sum to, roughly: rounding is a share of that.
 fn size(source: &Source, scale: f64) -> f64 {
     source.sequences.iter().map(Vec::len).sum::<usize>() as f64 * (1.0 + 5.0 * scale)
+}
+
+/// The value against an oracle, the gradient against its central differences.
+fn check(
+    corpus: &Corpus,
+    index: &Index,
+    estimator: Estimator,
+    oracle: &dyn Fn(&[f64]) -> f64,
+    size: f64,
+    rng: &mut impl rand::Rng,
+) -> Result<(), TestCaseError> {
+    let mut f = SequenceLikelihood::of(Supply::Memory(&corpus.sequences), index, estimator, Par::Seq);
+    // The largest weights leave the range of shared transitions.
+    for scale in [0.0, 1.0, 200.0] {
+        let theta: Vec<f64> = (0..index.len()).map(|_| scale * normal(rng)).collect();
+        let (found, gradient) = evaluate(&mut f, &theta);
+        let expected = oracle(&theta);
+        let off = (found - expected).abs();
+        prop_assert!(off <= 1e-13 * size * (1.0 + scale), "{estimator}: {found}, {expected} at {scale}");
+        if scale <= 1.0 {
+            for p in 0..theta.len() {
+                let mut there = theta.clone();
+                there[p] += 1e-5;
+                let up = oracle(&there);
+                there[p] -= 2e-5;
+                let slope = (up - oracle(&there)) / 2e-5;
+                prop_assert!(
+                    (gradient[p] - slope).abs() <= 1e-7,
+                    "{estimator} {p}: {} and {slope}",
+                    gradient[p]
+                );
+            }
+        }
+    }
+    Ok(())
 }
 
 proptest! {
@@ -107,6 +144,99 @@ proptest! {
                 }
             }
         }
+    }
+
+    #[test]
+    fn parts_given_their_borders_match_enumeration(seed in any::<u64>()) {
+        let mut rng = rng(seed);
+        let source = Source::random(Kind { longest: 5, ..kind(&mut rng) }, &mut rng);
+        let corpus = source.read();
+        let all = rng.random_bool(0.5);
+        let generate = Generate { all_states: all, all_transitions: all, ..Generate::default() };
+        let index = index(&corpus, generate).unwrap();
+        let keys = keys(&corpus.alphabet, &index);
+        let oracle = Enumerated::new(&source, &names(&corpus.alphabet), &keys);
+        let labels = names(&corpus.alphabet);
+        let number = |item: &Item| match &item.known {
+            Known::One(name) => labels.iter().position(|l| l == name),
+            _ => None,
+        };
+        for name in ["pairs", "k:1", "k:2", "k:3", "k:9"] {
+            // From each item on, or from each K-th; the last one ends the sequence.
+            let (length, step) = match name.strip_prefix("k:") {
+                Some(k) => (k.parse().unwrap(), k.parse().unwrap()),
+                None => (2, 1),
+            };
+            let value = |theta: &[f64]| -> f64 {
+                let one = |(items, all): (&Vec<Item>, &Vec<Labelling>)| -> f64 {
+                    let n = items.len();
+                    let mut parts: Vec<(usize, usize)> = Vec::new();
+                    for start in (0..n).step_by(step) {
+                        let (mut first, mut end) = (start, (start + length).min(n));
+                        let over = end == n;
+                        while first > 0 && number(&items[first - 1]).is_none() {
+                            first -= 1;
+                        }
+                        while end < n && number(&items[end]).is_none() {
+                            end += 1;
+                        }
+                        parts.push((first, end));
+                        if over {
+                            break;
+                        }
+                    }
+                    parts.dedup();
+                    let part = |&(first, end): &(usize, usize)| {
+                        // Outside of the part: what is known, and 0 where the part does not see it.
+                        let given: Vec<usize> = items.iter().map(|i| number(i).unwrap_or(0)).collect();
+                        let same = |y: &&Labelling| (0..n).all(|t| (first..end).contains(&t) || y.labels[t] == given[t]);
+                        let fits = |y: &&Labelling| (first..end).all(|t| match &items[t].known {
+                            Known::One(name) => labels[y.labels[t]] == *name,
+                            Known::Set(names) => names.contains(&labels[y.labels[t]]),
+                            Known::Any => true,
+                        });
+                        let near = all.iter().filter(same);
+                        let score = |y: &Labelling| y.score(theta);
+                        log_sum(near.clone().map(score)) - log_sum(near.filter(fits).map(score))
+                    };
+                    parts.iter().map(part).sum()
+                };
+                source.sequences.iter().zip(&oracle.0).map(one).sum()
+            };
+            check(&corpus, &index, Estimator::components(name).unwrap(), &value, size(&source, 1.0), &mut rng)?;
+        }
+        // Each factor by itself.
+        let value = |theta: &[f64]| -> f64 {
+            let weight = |key: &Key| keys.iter().position(|k| k == key).map_or(0.0, |p| theta[p]);
+            let possible = |item: &Item, label: &String| match &item.known {
+                Known::One(name) => name == label,
+                Known::Set(names) => names.contains(label),
+                Known::Any => true,
+            };
+            let mut sum = 0.0;
+            for items in &source.sequences {
+                for (t, item) in items.iter().enumerate() {
+                    let score = |l: &String| -> f64 {
+                        item.attributes.iter().map(|(a, v)| v * weight(&(0, a.clone(), vec![l.clone()]))).sum()
+                    };
+                    sum += log_sum(labels.iter().map(score));
+                    sum -= log_sum(labels.iter().filter(|l| possible(item, l)).map(score));
+                    let Some(before) = t.checked_sub(1).map(|s| &items[s]) else { continue };
+                    let pairs: Vec<(String, String)> =
+                        labels.iter().flat_map(|a| labels.iter().map(|b| (a.clone(), b.clone()))).collect();
+                    let score = |(a, b): &(String, String)| -> f64 {
+                        let both = vec![a.clone(), b.clone()];
+                        let own = item.edges.iter().map(|e| weight(&(2, e.clone(), both.clone())));
+                        weight(&(1, String::new(), both.clone())) + own.sum::<f64>()
+                    };
+                    sum += log_sum(pairs.iter().map(score));
+                    let fits = |(a, b): &&(String, String)| possible(before, a) && possible(item, b);
+                    sum -= log_sum(pairs.iter().filter(fits).map(score));
+                }
+            }
+            sum
+        };
+        check(&corpus, &index, Estimator::Piecewise, &value, size(&source, 1.0), &mut rng)?;
     }
 
     #[test]

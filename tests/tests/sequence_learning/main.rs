@@ -10,6 +10,7 @@
 //! | `cross_validation` | penalties by cross-validation |
 //! | `spilled` | sequences in a file instead of memory |
 //! | `stochastic` | averaged stochastic gradients |
+//! | `sampling` | draws from a model |
 //! | `tagging` | labellings, probabilities, constraints |
 //! | `chunks` | chunks and scores as conlleval counts them |
 //! | `models` | model files |
@@ -21,6 +22,7 @@ mod cross_validation;
 mod expect;
 mod likelihood;
 mod models;
+mod sampling;
 mod spilled;
 mod stochastic;
 mod tagging;

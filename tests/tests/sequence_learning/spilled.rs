@@ -45,7 +45,9 @@ fn models_are_the_same_bit_for_bit() {
                 (spilled.sequences.len(), spilled.sequences.items()),
                 (corpus.sequences.len(), corpus.sequences.items())
             );
-            for (estimator, l1) in [(Estimator::Likelihood, 0.0), (Estimator::Pseudo, 0.3)] {
+            for (estimator, l1) in
+                [(Estimator::Likelihood, 0.0), (Estimator::Pseudo, 0.3), (Estimator::Pairs, 0.0)]
+            {
                 let params = TrainParams { estimator, l1, par, max_iterations: 12, ..TrainParams::default() };
                 let parameters = index(&corpus, params.generate).unwrap();
                 assert_eq!(index(&spilled, params.generate).unwrap(), parameters);
@@ -61,6 +63,36 @@ fn models_are_the_same_bit_for_bit() {
                 assert_eq!(memory.log_likelihood, file.log_likelihood);
             }
         }
+    }
+}
+
+#[test]
+fn rare_attributes_are_left_out_of_the_file() {
+    let temporary = Temporary::new("rare");
+    for (seed, columns) in [(3, false), (4, true)] {
+        let kind = Kind { labels: &["A", "B"], sequences: 60, longest: 5, columns, partial: 0.2 };
+        let source = Source::random(kind, &mut rng(seed));
+        // From nothing to almost all is rare.
+        let mut dropped = Vec::new();
+        for least in [2, 8, 25, 40, 60, 100] {
+            for chunk in [1 << 20, 16, 1] {
+                let how = ReadParams { chunk, min_count: least, ..source.params.clone() };
+                let corpus = read_from(source.text.as_bytes(), &how).unwrap();
+                let spilled = read_spilled_from(source.text.as_bytes(), &how, temporary.open()).unwrap();
+                assert_eq!((&spilled.alphabet, &spilled.report), (&corpus.alphabet, &corpus.report));
+                let params = TrainParams { max_iterations: 8, ..TrainParams::default() };
+                let parameters = index(&corpus, params.generate).unwrap();
+                assert_eq!(index(&spilled, params.generate).unwrap(), parameters);
+                let watch = &mut |_: &_, _: &_| true;
+                let (a, b) = (parameters.clone(), parameters);
+                let memory = train_indexed(&corpus, a, Origin::Crfsuite, "", &params, None, watch).unwrap();
+                let file = train_indexed(&spilled, b, Origin::Crfsuite, "", &params, None, watch).unwrap();
+                assert!(memory.model.to_bytes() == file.model.to_bytes(), "{least} in chunks of {chunk}");
+                dropped.push(corpus.report.rare);
+            }
+        }
+        dropped.dedup();
+        assert!(dropped.len() > 2, "{dropped:?}");
     }
 }
 

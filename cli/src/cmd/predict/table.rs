@@ -82,7 +82,7 @@ fn as_csv(model: &FieldModel, found: &Predictions, marginals: bool) -> Vec<u8> {
 }
 
 /// A row of CSV; quotes where they are needed.
-fn push_row<'c>(text: &mut String, cells: impl Iterator<Item = &'c str>) {
+pub(in crate::cmd) fn push_row<'c>(text: &mut String, cells: impl Iterator<Item = &'c str>) {
     for (k, cell) in cells.enumerate() {
         if k > 0 {
             text.push(',');

@@ -26,6 +26,7 @@ use super::dataset::{Fault, ReadError, without_mark};
 use crate::par::Par;
 use columns::Shape;
 use part::Part;
+use rare::Rare;
 use spill::Spill;
 use std::fs::File;
 use std::io::Read;
@@ -80,6 +81,13 @@ pub struct Report {
     pub rare: usize,
     /// How often these occurred.
     pub rare_occurrences: usize,
+}
+
+impl Report {
+    fn leave_out(&mut self, (different, occurrences): (usize, usize)) {
+        self.rare += different;
+        self.rare_occurrences += occurrences;
+    }
 }
 
 /// Sequences and the dictionaries that they made.
@@ -165,8 +173,7 @@ pub struct SpilledCorpus {
     pub report: Report,
 }
 
-/// As [`read`], for more sequences than memory holds: they go to `file`, which is empty and for this process alone, and dictionaries and numbers are those of [`read`]. All attributes are
-/// kept, whatever `min_count` says.
+/// As [`read`], for more sequences than memory holds: they go to `file`, which is empty and for this process alone, and dictionaries and numbers are those of [`read`].
 ///
 /// # Errors
 /// As [`read`]; also if the file cannot be written.
@@ -192,11 +199,27 @@ pub fn read_spilled_from(
 
 fn spilled(input: Input<'_>, params: &ReadParams, file: File) -> Result<SpilledCorpus, ReadError> {
     let mut spill = Spill::new(file);
-    let (mut part, report) = run(input, None, params, Some(&mut spill))?;
+    let (mut part, mut report) = run(input, None, params, Some(&mut spill))?;
     part.end_sequence();
     spill.push(&part.take_ended())?;
-    let (rest, alphabet) = part.finish();
-    Ok(SpilledCorpus { sequences: spill.finish(rest.sets)?, alphabet, report })
+    let (rest, mut alphabet) = part.finish();
+    let mut sequences = spill.finish(rest.sets)?;
+    if params.min_count > 1 {
+        let [mut own, mut edges] = [&alphabet.attributes, &alphabet.edge_attributes].map(Rare::new);
+        sequences.each(&mut |part| {
+            own.count(&part.attributes);
+            edges.count(&part.edges);
+        })?;
+        report.leave_out(own.decide(&mut alphabet.attributes, params.min_count));
+        report.leave_out(edges.decide(&mut alphabet.edge_attributes, params.min_count));
+        if report.rare > 0 {
+            sequences.rewrite(&mut |part| {
+                own.drop(&mut part.attributes, part.values.as_mut());
+                edges.drop(&mut part.edges, None);
+            })?;
+        }
+    }
+    Ok(SpilledCorpus { sequences, alphabet, report })
 }
 
 fn grown(input: Input<'_>, params: &ReadParams) -> Result<Corpus, ReadError> {
@@ -204,13 +227,14 @@ fn grown(input: Input<'_>, params: &ReadParams) -> Result<Corpus, ReadError> {
     let (mut sequences, mut alphabet) = part.finish();
     if params.min_count > 1 {
         let Sequences { attributes, values, edges, .. } = &mut sequences;
-        for (different, occurrences) in [
-            rare::drop_rare(attributes, values.as_mut(), &mut alphabet.attributes, params.min_count),
-            rare::drop_rare(edges, None, &mut alphabet.edge_attributes, params.min_count),
-        ] {
-            report.rare += different;
-            report.rare_occurrences += occurrences;
-        }
+        let mut drop = |lists: &mut _, values, names: &mut _| {
+            let mut rare = Rare::new(names);
+            rare.count(lists);
+            report.leave_out(rare.decide(names, params.min_count));
+            rare.drop(lists, values);
+        };
+        drop(attributes, values.as_mut(), &mut alphabet.attributes);
+        drop(edges, None, &mut alphabet.edge_attributes);
     }
     Ok(Corpus { sequences, alphabet, report })
 }

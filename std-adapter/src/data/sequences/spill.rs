@@ -15,7 +15,7 @@ use super::super::dataset::ReadError;
 use super::store::{Gold, Lists, Sequences};
 use crate::data::mapped::Window;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -110,6 +110,10 @@ fn unwritten(error: io::Error) -> ReadError {
     ReadError::Whole(format!("cannot write the temporary file for its sequences: {error}"))
 }
 
+fn unread(error: io::Error) -> ReadError {
+    ReadError::Whole(format!("cannot read the temporary file for its sequences: {error}"))
+}
+
 fn length(n: usize) -> io::Result<u32> {
     u32::try_from(n).map_err(|_| io::Error::other("a sequence of more than 2^32 items"))
 }
@@ -150,6 +154,32 @@ impl Spilled {
             each(&part, own.start - block.first..own.end - block.first);
         }
         true
+    }
+
+    /// Shows all blocks.
+    pub(super) fn each(&self, each: &mut dyn FnMut(&Sequences)) -> Result<(), ReadError> {
+        self.blocks.iter().try_for_each(|block| {
+            each(&self.load(block).map_err(unread)?);
+            Ok(())
+        })
+    }
+
+    /// Changes all blocks, none of which gets longer: each is written again, at the latest where it was, so that none is lost before it is read.
+    pub(super) fn rewrite(&mut self, change: &mut dyn FnMut(&mut Sequences)) -> Result<(), ReadError> {
+        let mut file = self.file.try_clone().map_err(unwritten)?;
+        file.rewind().map_err(unwritten)?;
+        let mut spill = Spill::new(file);
+        for block in &self.blocks {
+            let mut part = self.load(block).map_err(unread)?;
+            change(&mut part);
+            spill.push(&part)?;
+            // The next block is read from the file.
+            spill.file.flush().map_err(unwritten)?;
+        }
+        let end = spill.written;
+        let sets = std::mem::take(&mut self.sets);
+        *self = spill.finish(sets)?;
+        self.file.set_len(end).map_err(unwritten)
     }
 
     fn load(&self, block: &Block) -> io::Result<Sequences> {
