@@ -13,6 +13,7 @@
 //! How ours differs from the paper: `S_xx` is never formed (a column of Θ is a Lasso in `X` itself, `O(m)` an update), columns of Θ are visited in blocks so that `(Z - KΔ_Λ)Σ` is
 //! a matrix product, sweeps end when they move little compared with the violation, and Λ begins with the best diagonal one instead of I.
 
+mod blocks;
 mod record;
 mod subspace;
 mod sweep;
@@ -151,13 +152,14 @@ pub fn minimize(
     let mut state = problem.state(lambda, theta).ok_or(NewtonError::Start)?;
     let mut record = Record::new(watch);
     let mut iterations = 0;
-    let mut conjugate = 10;
+    let mut conjugate = 500;
     let patience = if params.schedule == Schedule::Alternating { PATIENCE_ALTERNATING } else { PATIENCE };
     loop {
         let slopes = problem.slopes(&state);
         let violation = problem.violation(&state, &slopes, penalties);
         let objective = state.value + penalties.value(&state.lambda, &state.theta);
         let at = (&state, violation);
+        if std::env::var("GDBG").is_ok() { let c=|a:&Dense| a.values().iter().filter(|a| **a!=0.0).count(); eprintln!("it {iterations} lambda {:.4} obj {objective:.6} viol {violation:.3e} nnz {} {} t {:.2}", penalties.lambda, c(&state.lambda), c(&state.theta), record.seconds()); }
         if let Some(stop) = record.verdict(at, objective, params, iterations, patience) {
             return Ok(record.finish(state, stop, iterations));
         }
@@ -171,7 +173,7 @@ pub fn minimize(
             }
             // Sweeps only find the non-zeros here, conjugate gradients do the rest.
             Schedule::Auto => {
-                let state = step_lambda(problem, state, &slopes, penalties, &active, enough, 3);
+                let state = step_lambda(problem, state, &slopes, penalties, &active, enough, std::env::var("SW").map_or(3,|v|v.parse().unwrap()));
                 step_theta(problem, state, penalties, &active, enough, (1, 2))
             }
         };
@@ -180,7 +182,7 @@ pub fn minimize(
             let scale = penalties.lambda.max(penalties.theta);
             let wanted = if scale > 0.0 { (0.5 * violation / scale).min(0.1) } else { 1e-3 };
             let reduction = wanted.max(0.2 * params.tolerance / violation).clamp(1e-8, 0.3);
-            let limit = SubspaceParams { iterations: conjugate, reduction };
+            let limit = SubspaceParams { iterations: conjugate, rounds: std::env::var("ROUNDS").map_or(6, |v| v.parse().unwrap()), reduction };
             let (next, steps) = step_both(problem, state, penalties, &limit);
             state = next;
             if steps == conjugate {
@@ -273,6 +275,8 @@ fn step_both(
             let after = next.value + penalties.value(&next.lambda, &next.theta);
             after <= before + DECREASE * share * slope + rounding(problem, before)
         }) {
+            if std::env::var("GDBG").is_ok() { let c=|a:&Dense,b:&Dense| a.values().iter().zip(b.values()).filter(|(a,b)| **a!=0.0 && **b==0.0).count();
+              eprintln!("  cg {steps} share {share} dropped {} {} slope {slope:.3e} drop {:.3e}", c(&state.lambda,&next.lambda), c(&state.theta,&next.theta), before-next.value-penalties.value(&next.lambda, &next.theta)); }
             return (next, steps);
         }
         share *= SHRINK;

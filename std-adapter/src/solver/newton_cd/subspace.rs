@@ -1,18 +1,18 @@
 //! Conjugate gradients for the Newton step on the entries that are not 0, their signs held.
 //!
 //! Solves `H_SS d = -(g + λ sign)_S`, where `H` is the Hessian of SGCRF App. A eq. 7 in the form that needs neither `S_xx` nor a Kronecker product: with
-//! `T = XΔ_Θ - KΔ_Λ` and `G = TΣ` it is `Δ_Λ ↦ ΣΔ_ΛΣ - (KᵀG + GᵀK)/m`, `Δ_Θ ↦ 2XᵀG/m`. Preconditioned by what would be
-//! its inverse if all entries were there, inputs were uncorrelated and moved nothing: `(ΛΔ_ΛΛ, ½mD⁻¹Δ_ΘΛ)` at the support, `D = diag ‖x_i‖²`.
+//! `T = XΔ_Θ - KΔ_Λ` and `G = TΣ` it is `Δ_Λ ↦ ΣΔ_ΛΣ - (KᵀG + GᵀK)/m`, `Δ_Θ ↦ 2XᵀG/m`. Preconditioned by [`Blocks`].
 
-use crate::linalg::{Dense, product};
+use super::blocks::Blocks;
+use crate::linalg::{Dense, product, transposed_product};
 use crate::objective::gaussian::{Gaussian, Penalties, State};
 use crate::par::{Kernel, vectorized};
 use gibbsite_core::column::Column;
 
 /// Entries that are not 0 (and the diagonal), column after column: where each column begins, and its rows.
-struct Support {
+pub(super) struct Support {
     ends: Vec<usize>,
-    rows: Vec<u32>,
+    pub(super) rows: Vec<u32>,
 }
 
 impl Support {
@@ -26,7 +26,7 @@ impl Support {
         Self { ends, rows }
     }
 
-    fn range(&self, j: usize) -> std::ops::Range<usize> {
+    pub(super) fn range(&self, j: usize) -> std::ops::Range<usize> {
         (if j == 0 { 0 } else { self.ends[j - 1] })..self.ends[j]
     }
 
@@ -37,9 +37,9 @@ impl Support {
 
 /// A vector over the support: Λ as a whole (both triangles, so that inner products are those of matrices), then Θ.
 #[derive(Clone)]
-struct Vector {
-    lambda: Vec<f64>,
-    theta: Vec<f64>,
+pub(super) struct Vector {
+    pub(super) lambda: Vec<f64>,
+    pub(super) theta: Vec<f64>,
 }
 
 impl Vector {
@@ -58,6 +58,8 @@ impl Vector {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SubspaceParams {
     pub(super) iterations: usize,
+    /// How often entries that would change their signs are put to 0 and the others solved for again.
+    pub(super) rounds: usize,
     /// Done when the residual is this share of the right side.
     pub(super) reduction: f64,
 }
@@ -71,48 +73,135 @@ pub(super) fn newton_step(
 ) -> (Dense, Dense, f64, usize) {
     let lambda = Support::of(&state.lambda, |i, j, v| i == j || v != 0.0);
     let theta = Support::of(&state.theta, |_, _, v| v != 0.0);
-    let system = System { problem, state, lambda, theta };
+    let psi = problem.psi(state);
+    let system = System::new(problem, state, psi, lambda, theta);
     let right = system.right_side(penalties);
     let start = right.dot(&right).sqrt();
+    let at = system.current();
     let mut found = Vector { lambda: vec![0.0; system.lambda.len()], theta: vec![0.0; system.theta.len()] };
     let mut residual = right.clone();
-    let mut scaled = system.precondition(&residual);
-    let mut along = scaled.clone();
-    let mut size = residual.dot(&scaled);
-    let mut steps = 0;
-    while steps < params.iterations && size > 0.0 {
-        let turned = system.apply(&along);
-        let bend = along.dot(&turned);
-        // Not positive only through rounding.
-        if bend <= 0.0 || !bend.is_finite() {
+    let mut free = Vector { lambda: vec![1.0; system.lambda.len()], theta: vec![1.0; system.theta.len()] };
+    let (mut steps, mut exact) = (0, false);
+    for round in 1..=params.rounds {
+        let blocks = Blocks::new(&system, &free);
+        exact |= round == params.rounds;
+        let wanted = if exact { params.reduction } else { params.reduction.max(envf("ROUGH",0.1)) };
+        steps += system.conjugate(&blocks, &free, &mut found, &mut residual, wanted * start, params.iterations);
+        let crossed = system.fix(&at, &mut free, &mut found, penalties.diagonal);
+        if std::env::var("GDBG").is_ok() { eprintln!("    round {round} steps {steps} crossed {crossed}"); }
+        if crossed == 0 && wanted <= params.reduction || round == params.rounds {
             break;
         }
-        let step = size / bend;
-        found.zip(&along, |x, d| *x += step * d);
-        residual.zip(&turned, |r, t| *r -= step * t);
-        steps += 1;
-        if residual.dot(&residual).sqrt() <= params.reduction * start {
-            break;
-        }
-        scaled = system.precondition(&residual);
-        let next = residual.dot(&scaled);
-        let turn = next / size;
-        size = next;
-        along.zip(&scaled, |d, z| *d = z + turn * *d);
+        exact = crossed == 0;
+        residual = right.clone();
+        let turned = system.apply(&found);
+        residual.zip(&turned, |r, t| *r -= t);
     }
     let slope = -found.dot(&right);
     let (dl, dt) = system.matrices(&found);
     (dl, dt, slope, steps)
 }
 
-struct System<'a> {
-    problem: &'a Gaussian,
-    state: &'a State,
-    lambda: Support,
-    theta: Support,
+/// How exactly a step is solved while it is not known which entries it takes to 0.
+fn envf(n:&str,d:f64)->f64{std::env::var(n).map_or(d,|v|v.parse().unwrap())}
+
+pub(super) struct System<'a> {
+    pub(super) problem: &'a Gaussian,
+    pub(super) state: &'a State,
+    pub(super) lambda: Support,
+    pub(super) theta: Support,
+    pub(super) psi: Dense,
+    /// `½Σ + Ψ`.
+    half: Dense,
+    /// `C = KᵀX/m`, where it pays.
+    cross: Option<Dense>,
 }
 
-impl System<'_> {
+impl<'a> System<'a> {
+    fn new(
+        problem: &'a Gaussian,
+        state: &'a State,
+        psi: Dense,
+        lambda: Support,
+        theta: Support,
+    ) -> Self {
+        let mut half = psi.clone();
+        half.values_mut().iter_mut().zip(state.sigma.values()).for_each(|(q, s)| *q += 0.5 * s);
+        let p = problem.outputs();
+        let cross = (lambda.len() > p * p / 8).then(|| {
+            let mut cross = transposed_product(problem.par, &state.k, &problem.x);
+            cross.values_mut().iter_mut().for_each(|v| *v /= problem.samples);
+            cross
+        });
+        Self { problem, state, lambda, theta, psi, half, cross }
+    }
+
+    /// `(Λ, Θ)` at the support.
+    fn current(&self) -> Vector {
+        let take = |matrix: &Dense, support: &Support| {
+            let columns = (0..matrix.cols()).flat_map(|j| support.range(j).map(move |k| (j, k)));
+            columns.map(|(j, k)| matrix.get(support.rows[k] as usize, j)).collect()
+        };
+        Vector { lambda: take(&self.state.lambda, &self.lambda), theta: take(&self.state.theta, &self.theta) }
+    }
+
+    /// Entries that `found` would take past 0 stop there and are free no more. How many.
+    fn fix(&self, at: &Vector, free: &mut Vector, found: &mut Vector, diagonal: bool) -> usize {
+        let mut crossed = 0;
+        for j in 0..self.problem.outputs() {
+            for k in self.lambda.range(j) {
+                let past = at.lambda[k] * (at.lambda[k] + found.lambda[k]) <= 0.0;
+                let counts = diagonal || self.lambda.rows[k] as usize != j;
+                if free.lambda[k] != 0.0 && counts && past {
+                    (free.lambda[k], found.lambda[k]) = (0.0, -at.lambda[k]);
+                    crossed += 1;
+                }
+            }
+        }
+        for ((free, found), at) in free.theta.iter_mut().zip(&mut found.theta).zip(&at.theta) {
+            if *free != 0.0 && at * (at + *found) <= 0.0 {
+                (*free, *found) = (0.0, -at);
+                crossed += 1;
+            }
+        }
+        crossed
+    }
+
+    /// Conjugate gradients in the entries that are free, from `found` with `residual`, until the residual is at most `enough`. Returns the steps it took.
+    fn conjugate(
+        &self,
+        blocks: &Blocks,
+        free: &Vector,
+        found: &mut Vector,
+        residual: &mut Vector,
+        enough: f64,
+        most: usize,
+    ) -> usize {
+        residual.zip(free, |r, f| *r *= f);
+        let mut along = blocks.apply(self.problem, residual);
+        let mut size = residual.dot(&along);
+        let mut steps = 0;
+        while steps < most && size > 0.0 && residual.dot(residual).sqrt() > enough {
+            let mut turned = self.apply(&along);
+            turned.zip(free, |t, f| *t *= f);
+            let bend = along.dot(&turned);
+            // Not positive only through rounding.
+            if bend <= 0.0 || !bend.is_finite() {
+                break;
+            }
+            let step = size / bend;
+            found.zip(&along, |x, d| *x += step * d);
+            residual.zip(&turned, |r, t| *r -= step * t);
+            steps += 1;
+            let scaled = blocks.apply(self.problem, residual);
+            let next = residual.dot(&scaled);
+            let turn = next / size;
+            size = next;
+            along.zip(&scaled, |d, z| *d = z + turn * *d);
+        }
+        steps
+    }
+
     fn matrices(&self, v: &Vector) -> (Dense, Dense) {
         let (p, n) = (self.problem.outputs(), self.problem.inputs());
         let (mut lambda, mut theta) = (Dense::zeros(p, p), Dense::zeros(n, p));
@@ -169,51 +258,16 @@ impl System<'_> {
         Vector { lambda, theta }
     }
 
-    /// `(Λ R_Λ Λ, ½m D⁻¹ R_Θ Λ)` at the support: a part of a positive definite matrix, and so one itself.
-    fn precondition(&self, v: &Vector) -> Vector {
-        let Self { problem, state, .. } = self;
-        let p = problem.outputs();
-        // B = ΛR_Λ a column at a time; then BΛ over what is not 0 in each column of Λ.
-        let mut b = Dense::zeros(p, p);
-        let items: Vec<_> = b.values_mut().chunks_mut(p).enumerate().collect();
-        problem.par.map(items, |(j, out)| {
-            for k in self.lambda.range(j) {
-                let (row, weight) = (self.lambda.rows[k] as usize, v.lambda[k]);
-                for l in self.lambda.range(row) {
-                    let i = self.lambda.rows[l] as usize;
-                    out[i] += weight * state.lambda.get(i, row);
-                }
-            }
-        });
-        let lambda = self.by_columns(&self.lambda, |j, rows, out| {
-            let mut column = vec![0.0; p];
-            for k in self.lambda.range(j) {
-                let row = self.lambda.rows[k] as usize;
-                let weight = state.lambda.get(row, j);
-                column.iter_mut().zip(b.col(row)).for_each(|(c, b)| *c += weight * b);
-            }
-            rows.iter().zip(out).for_each(|(&i, out)| *out = column[i as usize]);
-        });
-        let half = 0.5 * problem.samples;
-        let theta = self.by_columns(&self.theta, |j, rows, out| {
-            let mut column = vec![0.0; problem.inputs()];
-            for k in self.lambda.range(j) {
-                let row = self.lambda.rows[k] as usize;
-                let weight = state.lambda.get(row, j);
-                let own = self.theta.range(row);
-                for (&i, value) in self.theta.rows[own.clone()].iter().zip(&v.theta[own]) {
-                    column[i as usize] += weight * value;
-                }
-            }
-            for (&i, out) in rows.iter().zip(out) {
-                *out = half * column[i as usize] / problem.x_norm2[i as usize];
-            }
-        });
-        Vector { lambda, theta }
-    }
-
     /// The Hessian times `v`.
     fn apply(&self, v: &Vector) -> Vector {
+        match &self.cross {
+            Some(cross) => self.apply_by_moments(v, cross),
+            None => self.apply_by_samples(v),
+        }
+    }
+
+    /// Where Λ has few entries: nothing is formed but what their columns need.
+    fn apply_by_samples(&self, v: &Vector) -> Vector {
         let Self { problem, state, .. } = self;
         let (m, p) = (problem.x.rows(), problem.outputs());
         let samples = problem.samples;
@@ -238,22 +292,47 @@ impl System<'_> {
         let a = a.transposed();
         let lambda = self.by_columns(&self.lambda, |j, rows, out| {
             let mut part = vec![0.0; rows.len()];
+            let scale = -1.0 / samples;
             vectorized(Dots { matrix: &a, rows, vector: state.sigma.col(j), scale: 1.0, out });
-            vectorized(Dots {
-                matrix: &state.k,
-                rows,
-                vector: g.col(j),
-                scale: -1.0 / samples,
-                out: &mut part,
-            });
+            vectorized(Dots { matrix: &state.k, rows, vector: g.col(j), scale, out: &mut part });
             out.iter_mut().zip(&part).for_each(|(o, p)| *o += p);
-            vectorized(Dots {
-                matrix: &g,
-                rows,
-                vector: state.k.col(j),
-                scale: -1.0 / samples,
-                out: &mut part,
-            });
+            vectorized(Dots { matrix: &g, rows, vector: state.k.col(j), scale, out: &mut part });
+            out.iter_mut().zip(&part).for_each(|(o, p)| *o += p);
+        });
+        Vector { lambda, theta }
+    }
+
+    /// Where Λ has many: with `Ψ` and `C = KᵀX/m` known it is `Δ_Λ ↦ W + Wᵀ`, `W = (½Σ + Ψ)U - CΔ_ΘΣ` where `U = Δ_ΛΣ`, and `Δ_Θ ↦ 2Xᵀ(XΔ_ΘΣ)/m - 2CᵀU`.
+    fn apply_by_moments(&self, v: &Vector, cross: &Dense) -> Vector {
+        let Self { problem, state, .. } = self;
+        let (par, samples) = (problem.par, problem.samples);
+        let (m, p) = (problem.x.rows(), problem.outputs());
+        let (mut z, mut d) = (Dense::zeros(m, p), Dense::zeros(p, p));
+        let mut c = Dense::zeros(p, p);
+        let columns = z.values_mut().chunks_mut(m.max(1)).zip(c.values_mut().chunks_mut(p));
+        let items: Vec<_> = columns.zip(d.values_mut().chunks_mut(p)).enumerate().collect();
+        par.map(items, |(j, ((z, c), d))| {
+            let own = self.theta.range(j);
+            let (rows, weights) = (&self.theta.rows[own.clone()], &v.theta[own]);
+            vectorized(Sums { matrix: &problem.x, rows, weights, sign: 1.0, out: z });
+            vectorized(Sums { matrix: cross, rows, weights, sign: -1.0, out: c });
+            self.lambda.range(j).for_each(|k| d[self.lambda.rows[k] as usize] = v.lambda[k]);
+        });
+        let u = product(par, &d, &state.sigma);
+        let mut w = product(par, &self.half, &u);
+        let second = product(par, &c, &state.sigma);
+        w.values_mut().iter_mut().zip(second.values()).for_each(|(w, s)| *w += s);
+        let turned = w.transposed();
+        let lambda = self.by_columns(&self.lambda, |j, rows, out| {
+            for (&i, out) in rows.iter().zip(out) {
+                *out = w.get(i as usize, j) + turned.get(i as usize, j);
+            }
+        });
+        let g = product(par, &z, &state.sigma);
+        let theta = self.by_columns(&self.theta, |j, rows, out| {
+            let mut part = vec![0.0; rows.len()];
+            vectorized(Dots { matrix: &problem.x, rows, vector: g.col(j), scale: 2.0 / samples, out });
+            vectorized(Dots { matrix: cross, rows, vector: u.col(j), scale: -2.0, out: &mut part });
             out.iter_mut().zip(&part).for_each(|(o, p)| *o += p);
         });
         Vector { lambda, theta }
