@@ -7,8 +7,7 @@
 //! Why: large means make `Ψ` much larger than `Σ` in a few directions, which the columns of Λ see, and correlated outputs are seen by the rows of Θ. On SGCRF's Sec. 5.1 problem
 //! (p = 50, n = 200, λ = 0.1) the condition number at the optimum falls from 8·10⁵ (diagonal scaling) or 2·10⁵ (`(ΛRΛ, ½mD⁻¹RΛ)`) to 3·10³.
 
-use super::subspace::{System, Vector};
-use crate::objective::gaussian::Gaussian;
+use super::curvature::{System, Vector};
 use crate::par::{Kernel, vectorized};
 
 /// A block is at most so large; longer columns are cut.
@@ -111,8 +110,6 @@ impl Block {
 pub(super) struct Blocks {
     /// Those of the columns of Λ; places are of `(i, j)`.
     lambda: Vec<Block>,
-    /// Where `(j, i)` is, for each place `(i, j)` of Λ.
-    mirror: Vec<u32>,
     /// Those of the rows of Θ.
     theta: Vec<Block>,
 }
@@ -142,35 +139,29 @@ impl Blocks {
             });
             Block { places, factor }
         });
-        // The support is symmetric: as columns are visited in order, so are the entries of each row.
-        let mut next: Vec<usize> = (0..p).map(|j| lambda.range(j).start).collect();
-        let mirror = (0..p).flat_map(|j| lambda.range(j)).map(|k| {
-            let i = lambda.rows[k] as usize;
-            next[i] += 1;
-            (next[i] - 1) as u32
-        });
-        let mirror = mirror.collect();
         let mut rows: Vec<Vec<(u32, u32)>> = vec![Vec::new(); n];
         for j in 0..p {
             for k in theta.range(j).filter(|&k| free.theta[k] != 0.0) {
                 rows[theta.rows[k] as usize].push((k as u32, j as u32));
             }
         }
-        let rows = rows.iter().enumerate().flat_map(|(i, row)| row.chunks(LARGEST).map(move |part| (i, part)));
+        let rows =
+            rows.iter().enumerate().flat_map(|(i, row)| row.chunks(LARGEST).map(move |part| (i, part)));
         let theta = problem.par.map(rows.collect(), |(i, part)| {
             let scale = 2.0 * problem.x_norm2[i] / problem.samples;
-            let factor = Factor::new(part.len(), |a, b| scale * sigma.get(part[a].1 as usize, part[b].1 as usize));
+            let factor =
+                Factor::new(part.len(), |a, b| scale * sigma.get(part[a].1 as usize, part[b].1 as usize));
             Block { places: part.iter().map(|(k, _)| *k).collect(), factor }
         });
-        Self { lambda: own, mirror, theta }
+        Self { lambda: own, theta }
     }
 
     /// The preconditioner times `v`.
-    pub(super) fn apply(&self, problem: &Gaussian, v: &Vector) -> Vector {
+    pub(super) fn apply(&self, system: &System<'_>, v: &Vector) -> Vector {
         let mut out = Vector { lambda: vec![0.0; v.lambda.len()], theta: vec![0.0; v.theta.len()] };
         let solved = |blocks: &[Block], v: &[f64]| {
             const MANY: usize = 32;
-            problem.par.map(blocks.chunks(MANY).collect(), |blocks| {
+            system.problem.par.map(blocks.chunks(MANY).collect(), |blocks| {
                 let answers = blocks.iter().map(|block| {
                     let mut own: Vec<f64> = block.places.iter().map(|&k| v[k as usize]).collect();
                     block.solve(&mut own);
@@ -184,12 +175,12 @@ impl Blocks {
             .lambda
             .iter()
             .enumerate()
-            .map(|(k, r)| if self.mirror[k] as usize == k { *r } else { 2.0 * r })
+            .map(|(k, r)| if system.mirror[k] as usize == k { *r } else { 2.0 * r })
             .collect();
         let answers = solved(&self.lambda, &doubled);
         for (block, own) in self.lambda.iter().zip(answers.iter().flatten()) {
             for (&k, &z) in block.places.iter().zip(own) {
-                let other = self.mirror[k as usize];
+                let other = system.mirror[k as usize];
                 out.lambda[k as usize] += z;
                 if other != k {
                     out.lambda[other as usize] += z;

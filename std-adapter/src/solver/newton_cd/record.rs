@@ -26,8 +26,6 @@ impl<'a> Record<'a> {
         }
     }
 
-    pub(crate) fn seconds(&self) -> f64 { self.start.elapsed().as_secs_f64() }
-
     /// Notes where the run is; why it ends there, if it does.
     pub(crate) fn verdict(
         &mut self,
