@@ -147,10 +147,7 @@ impl<'a> Run<'a> {
         let (problem, params) = (&self.prepared.problem, self.params);
         let penalties = params.penalties(lambda);
         self.prepared.check_bounded(&penalties)?;
-        let (start, mut trace) = match self.at.take() {
-            Some(at) => (at, Vec::new()),
-            None => self.approach(&penalties, watch),
-        };
+        let start = self.at.take().unwrap_or_else(|| problem.start(&penalties));
         let scale = penalties.lambda.max(penalties.theta);
         let scale = if scale > 0.0 { scale } else { self.lambda_max };
         let run = NewtonParams {
@@ -173,8 +170,6 @@ impl<'a> Run<'a> {
             return Err(GaussianError::SingularOutputs);
         }
         let info = found.info;
-        let iterations = info.iterations + trace.last().map_or(0, |p| p.iterations);
-        append(&mut trace, info.trace);
         self.at = Some((found.lambda, found.theta));
         Ok(GaussianFit {
             lambda,
@@ -184,66 +179,12 @@ impl<'a> Run<'a> {
             lambda_max: self.lambda_max,
             objective: info.objective,
             violation: info.violation,
-            iterations,
+            iterations: info.iterations,
             converged: info.stop == Stop::Tolerance,
             stop: info.stop,
-            trace,
+            trace: info.trace,
         })
     }
-}
-
-/// Penalties on the way fall by this factor, and are solved this well (as a share of λ), in at most so many iterations.
-const STEP: f64 = 4.0;
-const ROUGH: f64 = 0.1;
-const MOST: u64 = 12;
-
-impl Run<'_> {
-    /// Where to begin. From the best diagonal Λ a small penalty is far away: most entries would become active at once, and Newton steps be cut short. Solved roughly, a few larger
-    /// penalties lead there (`auto` only: the other solvers are as in their papers).
-    fn approach(
-        &self,
-        penalties: &Penalties,
-        watch: Option<&GaussianWatch<'_>>,
-    ) -> ((Dense, Dense), Vec<GaussianPoint>) {
-        let problem = &self.prepared.problem;
-        let mut at = problem.start(penalties);
-        let mut trace = Vec::new();
-        let share = penalties.lambda.min(penalties.theta) / problem.lambda_max(1.0);
-        let solver = GaussianSolver::Newton(Schedule::Auto);
-        if self.params.solver != solver || !(share > 0.0 && share < 1.0) {
-            return (at, trace);
-        }
-        let stages = ((1.0 / share).ln() / STEP.ln()).ceil() as i32 - 1;
-        for stage in (1..=stages).rev() {
-            let by = STEP.powi(stage);
-            let own = Penalties { lambda: by * penalties.lambda, theta: by * penalties.theta, ..*penalties };
-            let run = NewtonParams {
-                penalties: own,
-                tolerance: ROUGH * own.lambda.min(own.theta),
-                max_iterations: MOST.min(self.params.max_iterations),
-                schedule: Schedule::Auto,
-            };
-            let Ok(found) = newton_cd::minimize(problem, at, &run, watch) else {
-                return (problem.start(penalties), trace);
-            };
-            append(&mut trace, found.info.trace);
-            at = (found.lambda, found.theta);
-            if found.info.stop == Stop::Interrupted {
-                break;
-            }
-        }
-        (at, trace)
-    }
-}
-
-/// Joins what was seen of runs that followed each other.
-fn append(trace: &mut Vec<GaussianPoint>, more: Vec<GaussianPoint>) {
-    let (seconds, iterations) = trace.last().map_or((0.0, 0), |p| (p.seconds, p.iterations));
-    trace.extend(more.into_iter().map(|p| GaussianPoint {
-        seconds: p.seconds + seconds,
-        iterations: p.iterations + iterations,
-        ..p
-    }));
 }
 
 pub(super) fn check(params: &GaussianParams, lambda: f64) -> Result<(), GaussianError> {

@@ -213,10 +213,16 @@ impl Gaussian {
         e
     }
 
-    /// The derivatives there.
-    pub fn slopes(&self, state: &State) -> Slopes {
+    /// `Ψ = KᵀK/m`.
+    pub(crate) fn psi(&self, state: &State) -> Dense {
         let mut psi = transposed_product(self.par, &state.k, &state.k);
         psi.values_mut().iter_mut().for_each(|v| *v /= self.samples);
+        psi
+    }
+
+    /// The derivatives there.
+    pub fn slopes(&self, state: &State) -> Slopes {
+        let psi = self.psi(state);
         let mut lambda = self.syy.clone();
         for ((g, s), q) in lambda.values_mut().iter_mut().zip(state.sigma.values()).zip(psi.values()) {
             *g -= s + q;

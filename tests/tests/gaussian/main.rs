@@ -6,6 +6,7 @@
 mod fits;
 mod forecasts;
 mod models;
+mod sec51;
 
 use gibbsite::gaussian::{GaussianFit, GaussianParams, GaussianSolver, Theta, fit};
 use gibbsite::linalg::Dense;

@@ -7,12 +7,15 @@
 //! Three schedules over the same sweeps:
 //! - [`Schedule::Joint`], SGCRF Algorithm 1: one quadratic model of both, then one line search.
 //! - [`Schedule::Alternating`]: a Newton step in Λ with its line search, then sweeps over Θ, where `f` is quadratic and needs none.
-//! - [`Schedule::Auto`]: as the latter, and after it conjugate gradients on the joint Newton system of the entries that are not 0 (`subspace`): alternation alone
+//! - [`Schedule::Auto`]: as the latter, and after it a joint Newton step in the entries that are not 0, some of which it may find to be 0 (`subspace`): alternation alone
 //!   converges no faster than Λ and Θ are coupled, this ends it in a few steps.
 //!
 //! How ours differs from the paper: `S_xx` is never formed (a column of Θ is a Lasso in `X` itself, `O(m)` an update), columns of Θ are visited in blocks so that `(Z - KΔ_Λ)Σ` is
 //! a matrix product, sweeps end when they move little compared with the violation, and Λ begins with the best diagonal one instead of I.
 
+mod blocks;
+mod curvature;
+mod gather;
 mod record;
 mod subspace;
 mod sweep;
@@ -114,6 +117,9 @@ impl std::error::Error for NewtonError {}
 /// The share of the predicted decrease that a step has to bring (Algorithm 1's σ), and how much a step is shortened (its β).
 const DECREASE: f64 = 1e-3;
 const SHRINK: f64 = 0.5;
+/// Rounds of a joint step (see `subspace`), and most conjugate gradient iterations in each.
+const ROUNDS: usize = 6;
+const CONJUGATE: usize = 500;
 /// Iterations in a row without a lower violation or a lower objective after which rounding is blamed; plain alternation may be slow, which is no rounding.
 const PATIENCE: u32 = 30;
 const PATIENCE_ALTERNATING: u32 = 500;
@@ -151,7 +157,6 @@ pub fn minimize(
     let mut state = problem.state(lambda, theta).ok_or(NewtonError::Start)?;
     let mut record = Record::new(watch);
     let mut iterations = 0;
-    let mut conjugate = 10;
     let patience = if params.schedule == Schedule::Alternating { PATIENCE_ALTERNATING } else { PATIENCE };
     loop {
         let slopes = problem.slopes(&state);
@@ -176,16 +181,11 @@ pub fn minimize(
             }
         };
         if params.schedule == Schedule::Auto {
-            // As exact as Newton's method wants it near the optimum, but not more than the tolerance needs.
+            // More exact as the optimum comes near, but not more than the tolerance needs.
             let scale = penalties.lambda.max(penalties.theta);
-            let wanted = if scale > 0.0 { (0.5 * violation / scale).min(0.1) } else { 1e-3 };
-            let reduction = wanted.max(0.2 * params.tolerance / violation).clamp(1e-8, 0.3);
-            let limit = SubspaceParams { iterations: conjugate, reduction };
-            let (next, steps) = step_both(problem, state, penalties, &limit);
-            state = next;
-            if steps == conjugate {
-                conjugate = (conjugate + conjugate / 2).min(200);
-            }
+            let wanted = if scale > 0.0 { (0.5 * violation / scale).clamp(0.003, 0.1) } else { 0.003 };
+            let reduction = wanted.max(0.5 * params.tolerance / violation).min(0.3);
+            state = step_both(problem, state, penalties, reduction);
         }
         iterations += 1;
     }
@@ -256,28 +256,28 @@ fn step_theta(
 }
 
 /// A Newton step in the entries of both that are not 0. One that would change its sign becomes 0.
-fn step_both(
-    problem: &Gaussian,
-    state: State,
-    penalties: &Penalties,
-    params: &SubspaceParams,
-) -> (State, usize) {
-    let (dl, dt, slope, steps) = newton_step(problem, &state, penalties, params);
+fn step_both(problem: &Gaussian, state: State, penalties: &Penalties, reduction: f64) -> State {
     let before = state.value + penalties.value(&state.lambda, &state.theta);
-    let mut share = 1.0;
-    while share > 1e-3 {
-        let lambda = moved(&state.lambda, &dl, share, true, penalties.diagonal);
-        let theta = moved(&state.theta, &dt, share, false, true);
-        let next = problem.state(lambda, theta);
-        if let Some(next) = next.filter(|next| {
-            let after = next.value + penalties.value(&next.lambda, &next.theta);
-            after <= before + DECREASE * share * slope + rounding(problem, before)
-        }) {
-            return (next, steps);
+    // The rounds that find out what becomes 0 may put too much there; the plain step always leads down.
+    for rounds in [ROUNDS, 1] {
+        let params = SubspaceParams { iterations: CONJUGATE, rounds, reduction };
+        let (dl, dt, slope) = newton_step(problem, &state, penalties, &params);
+        let mut share = if slope < 0.0 { 1.0 } else { 0.0 };
+        while share > 1e-3 {
+            let lambda = moved(&state.lambda, &dl, share, true, penalties.diagonal);
+            let theta = moved(&state.theta, &dt, share, false, true);
+            let next = problem.state(lambda, theta);
+            if let Some(next) = next.filter(|next| {
+                let after = next.value + penalties.value(&next.lambda, &next.theta);
+                // Near the optimum a step is worth less than the rounding of a few sums.
+                after <= before + DECREASE * share * slope + 10.0 * rounding(problem, before)
+            }) {
+                return next;
+            }
+            share *= SHRINK;
         }
-        share *= SHRINK;
     }
-    (state, steps)
+    state
 }
 
 /// Makes Λ exactly symmetric: an entry that is 0 in one triangle and only nearly so in the other would count as one that may move by itself.
