@@ -5,6 +5,7 @@
 
 pub mod cv;
 mod error;
+pub mod factor;
 mod fit;
 pub mod normal;
 mod path;
