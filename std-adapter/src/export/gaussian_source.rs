@@ -67,7 +67,21 @@ pub fn gaussian_c_source(model: &GaussianModel, exported: &GaussianExported) -> 
     }
     out.push_str("#include <stdint.h>\n\n");
     let _ = writeln!(out, "#define MODEL_WORDS {}u", exported.words.len());
-    for (name, value, doc) in sizes(&exported.info) {
+    let (p, [given, deviations]) = (
+        exported.info.outputs,
+        [given_len, deviations_len].map(|f| f(exported.info.outputs, exported.info.entries)),
+    );
+    let memory = [
+        ("INPUTS", exported.info.inputs, "Inputs."),
+        ("OUTPUTS", p, "Outputs."),
+        ("MEMORY", mean_len(p) + p, "Floats of memory for gibbsite_gaussian_mean."),
+        (
+            "MEMORY_REVISED",
+            mean_len(p) + 2 * p + given + deviations,
+            "Floats of memory for gibbsite_gaussian_revise.",
+        ),
+    ];
+    for (name, value, doc) in memory {
         let _ = writeln!(out, "#define MODEL_{name} {value}u /* {doc} */");
     }
     out.push_str("\n/* For gibbsite_open. */\nstatic const uint32_t model_words[MODEL_WORDS] = {\n");
