@@ -5,8 +5,8 @@ use arbitrary::{Result, Unstructured};
 use gibbsite::data::sequences::{Format, ReadParams, read_from};
 use gibbsite::export::{ExportParams, Naming, Scalar, export, export_gaussian};
 use gibbsite::linalg::Dense;
-use gibbsite::model::{GaussianFacts, GaussianModel};
 use gibbsite::model::sequence::Origin;
+use gibbsite::model::{GaussianFacts, GaussianModel};
 use gibbsite::sequence::train::{TrainParams, train};
 use gibbsite_core::image::{Checksum, Image, Weight, marginals_len};
 use gibbsite_core::infer::chain::Chain;
@@ -84,7 +84,8 @@ fn forecasts(image: &Image<'_>, u: &mut Unstructured<'_>) -> Result<()> {
         let mut deviations = vec![0.0; p];
         given.deviations(&mut deviations, &mut vec![0.0; deviations_len(p, entries)]).expect("enough memory");
     }
-    let long = |name: Option<gibbsite_core::image::Text<'_>>| name.is_some_and(|n| n.count() > 4 * image.bytes());
+    let long =
+        |name: Option<gibbsite_core::image::Text<'_>>| name.is_some_and(|n| n.count() > 4 * image.bytes());
     assert!(!(0..p).any(|j| long(view.output_name(j))) && !(0..n).any(|i| long(view.input_name(i))));
     Ok(())
 }

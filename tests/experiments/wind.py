@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The wind power task of SGCRF Sec. 5.2 (GEFCom 2012): features and outputs as .npy, and ridge regression on the same features.
 
-usage: wind.py features DATA OUT     x.npy and y.npy for training, validation and test: OUT/{train,valid,both,test}-{x,y}.npy
+usage: wind.py features DATA OUT     x.npy and y.npy for training, validation and test: OUT/{train,valid,test}-{x,y}.npy
        wind.py ridge OUT             ridge, its penalty by the validation rows, on the test rows
 
 DATA has train.csv.gz and windforecasts_wf{1..7}.csv.gz. A row is one forecast (every 12 hours): its outputs the power of 7 farms in the next 48 hours (336), its inputs the power of the last
@@ -48,7 +48,7 @@ def features(data, out):
     x = np.hstack([past, basis])
     m = len(x)
     a, b = int(0.6 * m), int(0.75 * m)
-    parts = {"train": slice(0, a), "valid": slice(a + 4, b), "both": slice(0, b), "test": slice(b + 4, m)}
+    parts = {"train": slice(0, a), "valid": slice(a + 4, b), "test": slice(b + 4, m)}
     out.mkdir(parents=True, exist_ok=True)
     for name, part in parts.items():
         np.save(out / f"{name}-x.npy", x[part])
@@ -72,9 +72,9 @@ def ridge(out):
 
     tried = list(fitted("train", "valid", 10.0 ** np.arange(1, 7, 0.25)))
     best = min(tried, key=lambda t: t[1])
-    (_, mse), = fitted("both", "test", [best[0]])
+    (_, mse), = fitted("train", "test", [best[0]])
     test = load("test")[1]
-    flat = ((test - load("both")[1].mean(0)) ** 2).mean()
+    flat = ((test - load("train")[1].mean(0)) ** 2).mean()
     print(f"ridge: penalty {best[0]:.4g} (validation mse {best[1]:.6f}), test mse {mse:.6f}; the mean alone {flat:.6f}")
 
 
