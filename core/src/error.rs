@@ -104,6 +104,8 @@ pub enum InferError {
     Plan(u32),
     /// An item names an attribute that the model does not have.
     Attribute(u32),
+    /// A precision matrix is not positive definite to rounding; the number is the place in the order of elimination where it was noticed.
+    Pivot(u32),
     /// More items than the model's image, or the memory, was made for.
     TooLong {
         /// Items that there is room for.
@@ -125,6 +127,9 @@ impl fmt::Display for InferError {
             Self::Cycle(k) => write!(f, "factor {k} closes a cycle"),
             Self::Plan(word) => write!(f, "the plan does not fit the graph (word {word})"),
             Self::Attribute(a) => write!(f, "the model has no attribute {a}"),
+            Self::Pivot(place) => {
+                write!(f, "the precision matrix is not positive definite to rounding (place {place})")
+            }
             Self::TooLong { longest } => write!(f, "the sequence is longer than {longest} items"),
         }
     }
@@ -158,6 +163,8 @@ pub enum ImageError {
         /// What is wrong with it.
         why: SectionFault,
     },
+    /// The image holds a model of another kind than asked for.
+    Kind,
     /// The image has weights of another kind than asked for.
     Scalar(crate::image::Scalar),
 }
@@ -203,6 +210,7 @@ impl fmt::Display for ImageError {
                 };
                 write!(f, "section {section} of the image {why}")
             }
+            Self::Kind => write!(f, "the image holds a model of another kind"),
             Self::Scalar(found) => write!(f, "the image has weights of another kind: {found:?}"),
         }
     }

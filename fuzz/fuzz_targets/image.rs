@@ -3,11 +3,14 @@
 
 use arbitrary::{Result, Unstructured};
 use gibbsite::data::sequences::{Format, ReadParams, read_from};
-use gibbsite::export::{ExportParams, Naming, Scalar, export};
+use gibbsite::export::{ExportParams, Naming, Scalar, export, export_gaussian};
+use gibbsite::linalg::Dense;
 use gibbsite::model::sequence::Origin;
+use gibbsite::model::{GaussianFacts, GaussianModel};
 use gibbsite::sequence::train::{TrainParams, train};
 use gibbsite_core::image::{Checksum, Image, Weight, marginals_len};
 use gibbsite_core::infer::chain::Chain;
+use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
 use gibbsite_core::infer::stream::{Decoder, decoder_len, lagged_back_len};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
@@ -27,8 +30,65 @@ static IMAGES: LazyLock<Vec<Vec<u32>>> = LazyLock::new(|| {
             all.push(export(&model, &params).expect("a small model").words);
         }
     }
+    for names in [true, false] {
+        all.push(export_gaussian(&gaussian(), names).expect("a small model").words);
+    }
     all
 });
+
+/// Five outputs in a ring, two inputs.
+fn gaussian() -> GaussianModel {
+    let ring = |i: usize, j: usize| [3.0, 0.5, 0.0, 0.0, 0.5][i.abs_diff(j)];
+    let names = |count: usize| Some((0..count).map(|k| k.to_string()).collect());
+    GaussianModel {
+        lambda: Dense::from_fn(5, 5, ring),
+        theta: Dense::from_fn(2, 5, |i, j| if (i + j) % 2 == 0 { 1.0 } else { 0.0 }),
+        intercept: vec![0.25; 5],
+        inputs: names(2),
+        outputs: names(5),
+        facts: GaussianFacts {
+            penalties: (0.1, 0.1),
+            solver: String::new(),
+            objective: 0.0,
+            violation: 0.0,
+            iterations: 0,
+            converged: true,
+            intercept: true,
+            standardize: false,
+            refit: false,
+            samples: 0,
+            data: String::new(),
+        },
+    }
+}
+
+/// Means, and what is left when some outputs are known.
+fn forecasts(image: &Image<'_>, u: &mut Unstructured<'_>) -> Result<()> {
+    let view = image.gaussian().expect("its own kind");
+    let (n, p, entries) = (view.inputs(), view.outputs(), view.entries());
+    if n.max(p).max(entries) > 1000 {
+        return Ok(());
+    }
+    let device = view.model();
+    let x = (0..n).map(|_| u.arbitrary()).collect::<Result<Vec<f32>>>()?;
+    let y = (0..p).map(|_| u.arbitrary()).collect::<Result<Vec<f32>>>()?;
+    let known = (0..p).map(|_| u.arbitrary()).collect::<Result<Vec<bool>>>()?;
+    let (mut mean, mut memory) = (vec![0.0; p], vec![0.0; mean_len(p)]);
+    if device.mean(&x, &mut mean, &mut memory).is_err() {
+        assert!(mean.iter().all(|m| *m == 0.0));
+    }
+    assert!(mean.iter().all(|m| m.is_finite()));
+    let mut kept = vec![0.0; given_len(p, entries)];
+    if let Ok(given) = device.given(&known, &mut kept) {
+        let _ = given.revise(&y, &mut mean, &mut memory);
+        let mut deviations = vec![0.0; p];
+        given.deviations(&mut deviations, &mut vec![0.0; deviations_len(p, entries)]).expect("enough memory");
+    }
+    let long =
+        |name: Option<gibbsite_core::image::Text<'_>>| name.is_some_and(|n| n.count() > 4 * image.bytes());
+    assert!(!(0..p).any(|j| long(view.output_name(j))) && !(0..n).any(|i| long(view.input_name(i))));
+    Ok(())
+}
 
 fn engines<W: Weight>(image: &Image<'_>, u: &mut Unstructured<'_>, value: W::Value) -> Result<Vec<W::Score>> {
     let view = image.chain::<W>().expect("its own scalar");
@@ -82,6 +142,9 @@ fn use_image(words: &[u32], u: &mut Unstructured<'_>) -> Result<()> {
             return Ok(());
         }
     };
+    if image.gaussian().is_ok() {
+        return forecasts(&image, u);
+    }
     assert!(image.attribute(b"a").is_none_or(|a| (a as usize) < image.attributes()));
     for l in 0..=255 {
         assert!(image.label(l).is_none_or(|name| name.count() <= 4 * words.len()));

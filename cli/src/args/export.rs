@@ -10,11 +10,14 @@ use std::path::PathBuf;
 /// file or as source text. Prints the bytes of flash (without code), the bytes of memory for sequences of --max-length, and with --check how the image does on data against the
 /// model in double precision: labels that differ, the worst error of a score (with its proven bound, for fixed point) and of a probability.
 ///
+/// Gaussian CRFs (`gaussian fit`) are written in f32: the sparse factor of Λ, Λ and Θ; --check takes inputs and prints the worst error of a mean, in standard deviations, and of a deviation.
+///
 /// Weights of 0 and attributes without weights are left out. Fixed point (i16, i8) needs additions and comparisons only, for cores without floating point.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   gibbsite export --model gestures.gib --to rust --scalar i16 model.rs
   gibbsite export --model gestures.gib --to c --max-length 50 --check test.txt model.h
+  gibbsite export --model wind.gib --to c --check features.npy wind.h
   gibbsite export --model chunk.gib --to image --attributes exact chunk.img && gibbsite inspect chunk.img")]
 pub(crate) struct Export {
     /// The model.
@@ -53,6 +56,16 @@ pub(crate) enum Form {
     C,
     /// The same for Rust, to `include!` or as a module.
     Rust,
+}
+
+impl Form {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::C => "c",
+            Self::Rust => "rust",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -71,6 +71,9 @@ pub(crate) struct GaussianFit {
     /// Penalise as if all columns of X and Y had variance 1 (mean square 1 without --intercept); parameters are for the raw columns.
     #[arg(long)]
     pub(crate) standardize: bool,
+    /// Fit the entries that are not 0 again, without penalty: estimates are no longer shrunk. The objective is then that without penalty.
+    #[arg(long)]
+    pub(crate) refit: bool,
     /// Weights of the samples: a file with one column, a number of at least 0 a row.
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
@@ -80,7 +83,7 @@ pub(crate) struct GaussianFit {
     /// Done when the subdifferential violation is at most T times λ (the larger one, if there are two).
     #[arg(long, value_name = "T", default_value = "1e-6", allow_negative_numbers = true)]
     pub(crate) tolerance: f64,
-    /// Most outer iterations, at each λ; 1000 unless said, 100000 for fista.
+    /// Most outer iterations, at each λ; 1000 unless said, 100000 for fista and owlqn.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_iter: Option<u64>,
     /// Write the model to FILE, for `gaussian predict` and `inspect`; of a path, the last.
@@ -145,6 +148,8 @@ pub(crate) enum GaussianSolver {
     Alternating,
     /// Accelerated proximal gradient: slow, simple, independent of the others.
     Fista,
+    /// Orthant-wise L-BFGS: the paper's other baseline.
+    Owlqn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

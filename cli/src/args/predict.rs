@@ -51,13 +51,15 @@ pub(crate) struct Predict {
 /// Lasso: R², mean squared and mean absolute error. Logistic: accuracy, area under the ROC curve, log loss (mean of -log p, natural
 /// logarithm), and precision, recall and F1 of each label. Sequences: accuracy of items and of whole sequences, log loss (mean over sequences),
 /// precision, recall and F1 of each label, and of chunks if labels are BIO or IOBES (conlleval's definition). Tables: accuracy of cells and of
-/// whole rows, log loss (mean over rows), precision, recall and F1 of each label. Items per second count reading and labelling.
+/// whole rows, log loss (mean over rows), precision, recall and F1 of each label. Gaussian CRFs: mean squared error, log loss (mean over rows), CRPS,
+/// and the share of outputs within their intervals. Items per second count reading and labelling.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   gibbsite eval --model m.gib test.svm
   gibbsite eval --model m.gib test.csv --target price --json
   gibbsite eval --model chunk.gib --format columns test.txt
-  gibbsite eval --model weather.gib --format table test.csv --json")]
+  gibbsite eval --model weather.gib --format table test.csv --json
+  gibbsite eval --model wind.gib test.npy --y test-y.npy")]
 pub(crate) struct Eval {
     /// The model.
     #[arg(long, value_name = "M")]
@@ -70,6 +72,12 @@ pub(crate) struct Eval {
     /// Tables: mebibytes that exact inference may take, for each thread; beyond, belief propagation estimates.
     #[arg(long, value_name = "M", default_value_t = 1024.0, allow_negative_numbers = true)]
     pub(crate) max_table_mib: f64,
+    /// Gaussian CRFs: the outputs, if the data holds the inputs only; rows may lack some.
+    #[arg(long, value_name = "Y")]
+    pub(crate) y: Option<PathBuf>,
+    /// Gaussian CRFs: the probability of the intervals whose coverage is counted; 0.9 unless said.
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) interval: Option<f64>,
     #[command(flatten)]
     pub(crate) common: Common,
 }

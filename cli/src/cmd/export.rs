@@ -13,8 +13,9 @@ pub(crate) fn run(config: &config::Export) -> anyhow::Result<Outcome> {
     let common = &config.common;
     let model = match open_model(&config.model)? {
         AnyModel::Sequences(model) => model,
+        AnyModel::Gaussian(model) => return super::gaussian::export(config, &model),
         AnyModel::Field(_) | AnyModel::Regression(_) => bail!(
-            "{}: only models of sequences (`train --format crfsuite` or `columns`) can be exported",
+            "{}: only models of sequences (`train --format crfsuite` or `columns`) and Gaussian CRFs can be exported",
             name(&config.model)
         ),
     };
@@ -107,13 +108,8 @@ fn as_text(
 
 fn as_json(config: &config::Export, exported: &Exported, checked: Option<&CheckInfo>) -> Value {
     let info = &exported.info;
-    let form = match config.form {
-        args::Form::Image => "image",
-        args::Form::C => "c",
-        args::Form::Rust => "rust",
-    };
     json!({
-        "to": form,
+        "to": config.form.name(),
         "scalar": scalar_name(config.params.scalar),
         "max_length": config.params.longest,
         "flash_bytes": info.flash,

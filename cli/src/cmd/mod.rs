@@ -15,7 +15,9 @@ pub(crate) mod train;
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
-use gibbsite::model::{Container, FieldModel, Kind, ModelFile, RegressionModel, SequenceModel};
+use gibbsite::model::{
+    Container, FieldModel, GaussianModel, Kind, ModelFile, RegressionModel, SequenceModel,
+};
 use std::path::Path;
 
 /// What messages call an input.
@@ -46,6 +48,7 @@ pub(crate) enum AnyModel {
     Regression(RegressionModel),
     Sequences(SequenceModel),
     Field(Box<FieldModel>),
+    Gaussian(Box<GaussianModel>),
 }
 
 /// Opens a model that `--model` wrote; errors begin with the file's name.
@@ -56,10 +59,7 @@ fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
     let model = match file.kind {
         Kind::SEQUENCES => SequenceModel::from_container(&file).map(AnyModel::Sequences),
         Kind::FIELD => FieldModel::from_container(&file).map(|m| AnyModel::Field(Box::new(m))),
-        Kind::GAUSSIAN => anyhow::bail!(
-            "{}: a Gaussian CRF: use `gibbsite gaussian predict`, which also scores it",
-            source.name
-        ),
+        Kind::GAUSSIAN => GaussianModel::from_container(&file).map(|m| AnyModel::Gaussian(Box::new(m))),
         _ => RegressionModel::from_container(&file).map(AnyModel::Regression),
     };
     model.map_err(named)

@@ -85,6 +85,7 @@ impl GaussianFit {
             Typed::NewtonCd => (GaussianSolver::Newton(Schedule::Joint), "newton-cd", 1000),
             Typed::Alternating => (GaussianSolver::Newton(Schedule::Alternating), "alternating", 1000),
             Typed::Fista => (GaussianSolver::Fista, "fista", 100_000),
+            Typed::Owlqn => (GaussianSolver::Owlqn, "owlqn", 100_000),
         };
         let params = GaussianParams {
             theta: match (typed.lambda_theta, typed.theta_factor) {
@@ -94,6 +95,7 @@ impl GaussianFit {
             diagonal: typed.penalize_diagonal,
             intercept: typed.intercept,
             standardize: typed.standardize,
+            refit: typed.refit,
             solver,
             tolerance: typed.tolerance,
             max_iterations: typed.max_iter.unwrap_or(most),
@@ -133,9 +135,7 @@ impl GaussianPredict {
     pub(crate) fn check(typed: args::GaussianPredict) -> anyhow::Result<Self> {
         let usage = Usage(&["gaussian", "predict"]);
         usage.one_stdin(&[Some(&typed.model), Some(&typed.x), typed.y.as_ref()]);
-        if let Some(level) = typed.interval.filter(|l| !(*l > 0.0 && *l < 1.0)) {
-            usage.wrong(&format!("--interval must be above 0 and below 1, but is {level}"));
-        }
+        usage.level("--interval", typed.interval);
         if typed.joint && typed.interval.is_none() && typed.plot.is_none() {
             usage.wrong("--joint says how wide intervals are: give --interval too");
         }

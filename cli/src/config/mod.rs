@@ -93,6 +93,12 @@ impl Usage {
         }
     }
 
+    fn level(&self, name: &str, value: Option<f64>) {
+        if let Some(level) = value.filter(|l| !(*l > 0.0 && *l < 1.0)) {
+            self.wrong(&format!("{name} must be above 0 and below 1, but is {level}"));
+        }
+    }
+
     /// Plots are SVG only: bitmaps would need a font on the system.
     fn svg(&self, file: Option<&PathBuf>) {
         let is_svg = |f: &PathBuf| f.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));

@@ -143,6 +143,9 @@ pub(crate) struct Eval {
     pub(crate) data: Data,
     pub(crate) scheme: Option<args::Scheme>,
     pub(crate) max_table_mib: f64,
+    /// Outputs of a Gaussian CRF.
+    pub(crate) y: Option<PathBuf>,
+    pub(crate) interval: Option<f64>,
     pub(crate) common: Common,
 }
 
@@ -150,12 +153,14 @@ impl Eval {
     pub(crate) fn check(typed: args::Eval) -> anyhow::Result<Self> {
         let usage = Usage(&["eval"]);
         usage.at_least_0("--max-table-mib", typed.max_table_mib);
-        usage.one_stdin(&[Some(&typed.model), Some(&typed.data.data)]);
+        usage.one_stdin(&[Some(&typed.model), Some(&typed.data.data), typed.y.as_ref()]);
+        usage.level("--interval", typed.interval);
         let common = Common::from(typed.common);
         let data = Data::check_any(&usage, typed.data, None);
         output::check(common.output.as_deref())?;
         let max_table_mib = typed.max_table_mib;
-        Ok(Self { model: typed.model, data, scheme: typed.scheme, max_table_mib, common })
+        let (y, interval) = (typed.y, typed.interval);
+        Ok(Self { model: typed.model, data, scheme: typed.scheme, max_table_mib, y, interval, common })
     }
 }
 

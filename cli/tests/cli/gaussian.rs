@@ -103,7 +103,7 @@ fn the_contract_of_json() {
 fn solvers_agree_and_the_objective_is_that_of_the_parameters() {
     let folder = data();
     let mut objectives = Vec::new();
-    for solver in ["auto", "alternating", "newton-cd", "fista"] {
+    for solver in ["auto", "alternating", "newton-cd", "owlqn", "fista"] {
         let more = ["--lambda", "0.1", "--tolerance", "1e-8", "--solver", solver, "--model", "m.gib"];
         objectives.push(fit(folder.path(), &more)["objective"].as_f64().unwrap());
     }
@@ -217,6 +217,119 @@ fn forecasts_are_revised_when_outputs_arrive() {
     assert_ne!(first, samples("2"));
 }
 
+/// `eval` and `predict` score alike, from two files or from one table that names all columns.
+#[test]
+fn eval_scores_as_predict_does() {
+    let folder = data();
+    let dir = folder.path();
+    fit(dir, &["--lambda", "0.05", "--intercept", "--model", "m.gib"]);
+    let args =
+        ["gaussian", "predict", "--model", "m.gib", "--x", "x.csv", "--y", "y.csv", "--interval", "0.8"];
+    let expected = report(dir, &args);
+    let found = report(dir, &["eval", "--model", "m.gib", "x.csv", "--y", "y.csv", "--interval", "0.8"]);
+    for name in ["mse", "log_loss", "crps", "coverage", "joint_coverage", "cells", "level"] {
+        assert_eq!(found[name], expected[name], "{name}");
+    }
+    assert_eq!(found["items"], ROWS);
+    let both = csv("c,sun,b,wind,a", |k| {
+        let (x, y) = row(k);
+        vec![y[2], x[1], y[1], x[0], y[0]]
+    });
+    fs::write(dir.join("both.csv"), both).unwrap();
+    let one = report(dir, &["eval", "--model", "m.gib", "both.csv", "--interval", "0.8"]);
+    assert_eq!((&one["mse"], &one["log_loss"]), (&found["mse"], &found["log_loss"]));
+    let text = run_in(dir, &["eval", "--model", "m.gib", "both.csv"]).stdout;
+    assert!(text.starts_with("60 items, 180 known outputs\n  mse "), "{text}");
+    fs::write(dir.join("bare.csv"), "1,2\n").unwrap();
+    for (args, code, message) in [
+        (
+            &["bare.csv"][..],
+            1,
+            "bare.csv: a Gaussian CRF is scored on inputs and outputs: give the outputs with --y",
+        ),
+        (&["x.csv"], 1, "x.csv: found no column `a`, which the model needs"),
+        (&["x.csv", "--y", "bare.csv"], 1, "bare.csv: found 2 columns, but the model has 3"),
+        (
+            &["x.csv", "--y", "y.csv", "--interval", "1"],
+            2,
+            "--interval must be above 0 and below 1, but is 1",
+        ),
+    ] {
+        let run = run_in(dir, &[&["eval", "--model", "m.gib"], args].concat());
+        assert!(run.code == code && run.stderr.contains(message), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn models_are_exported_to_devices() {
+    let folder = data();
+    let dir = folder.path();
+    fit(dir, &["--lambda", "0.05", "--intercept", "--model", "m.gib"]);
+    let export = ["export", "--model", "m.gib", "--to"];
+    let more = ["--check", "x.csv", "--attributes", "exact", "m.img"];
+    let found = report(dir, &[&export[..], &["image"], &more].concat());
+    assert_eq!(found["flash_bytes"], fs::metadata(dir.join("m.img")).unwrap().len());
+    assert_eq!(
+        (&found["inputs"], &found["outputs"], &found["ram_bytes"]),
+        (&2.into(), &3.into(), &24.into())
+    );
+    for name in
+        ["worst_error", "worst_deviation_error", "worst_revised_error", "worst_revised_deviation_error"]
+    {
+        assert!(found["check"][name].as_f64().unwrap() < 1e-5, "{name}: {found}");
+    }
+    let image = report(dir, &["inspect", "m.img", "--parameters"]);
+    assert_eq!((&image["kind"], &image["model"]), (&"image".into(), &"gaussian".into()));
+    assert_eq!(image["outputs"], serde_json::json!(["a", "b", "c"]));
+    let model = report(dir, &["inspect", "m.gib", "--parameters"]);
+    for name in ["lambda", "theta"] {
+        let (a, b) = (image[name].as_array().unwrap(), model[name].as_array().unwrap());
+        assert_eq!(a.len(), b.len(), "{name}");
+        for (a, b) in a.iter().zip(b) {
+            assert_eq!((&a[0], &a[1]), (&b[0], &b[1]));
+            let (a, b) = (a[2].as_f64().unwrap(), b[2].as_f64().unwrap());
+            assert!((a - b).abs() <= 1e-7 * b.abs(), "{name}: {a} {b}");
+        }
+    }
+    let text = run_in(dir, &["inspect", "m.img"]).stdout;
+    assert!(
+        text.starts_with("Model image of a Gaussian CRF (f32)\n  outputs                3: a, b, c\n"),
+        "{text}"
+    );
+    let text = run_in(dir, &[&export[..], &["c", "m.h", "--check", "x.csv"]].concat()).stdout;
+    assert!(text.contains("  worst error of a mean  ") && text.contains(" deviations (revised "), "{text}");
+    let header = fs::read_to_string(dir.join("m.h")).unwrap();
+    assert!(header.contains("#define MODEL_OUTPUTS 3u") && header.contains("    \"wind\",\n"), "{header}");
+    run_in(dir, &[&export[..], &["rust", "m.rs"]].concat());
+    let source = fs::read_to_string(dir.join("m.rs")).unwrap();
+    assert!(source.contains("pub const OUTPUT_NAMES: [&str; 3] = ["), "{source}");
+    let run = run_in(dir, &[&export[..], &["image", "--scalar", "i16", "no.img"]].concat());
+    assert!(
+        run.code == 1 && run.stderr.contains("in single precision: use `--scalar f32`"),
+        "{}",
+        run.stderr
+    );
+    let run = run_in(dir, &[&export[..], &["image", "--check", "y.csv", "no.img"]].concat());
+    assert!(run.code == 1 && run.stderr.contains("y.csv: found no column `wind`"), "{}", run.stderr);
+}
+
+/// Refitting keeps the support and lowers the part of the objective that has no penalty.
+#[test]
+fn refits_keep_the_support() {
+    let folder = data();
+    let dir = folder.path();
+    let shrunk = fit(dir, &["--lambda", "0.3", "--intercept", "--model", "a.gib"]);
+    let free = fit(dir, &["--lambda", "0.3", "--intercept", "--refit", "--model", "b.gib"]);
+    for name in ["nonzeros_lambda", "nonzeros_theta"] {
+        assert_eq!(shrunk[name], free[name], "{name}");
+    }
+    assert!(free["objective"].as_f64().unwrap() < shrunk["objective"].as_f64().unwrap());
+    assert_eq!(report(dir, &["inspect", "b.gib"])["refit"], true);
+    let loss =
+        |m: &str| report(dir, &["eval", "--model", m, "x.csv", "--y", "y.csv"])["log_loss"].as_f64().unwrap();
+    assert!(loss("b.gib") < loss("a.gib"));
+}
+
 /// Stopped early: the model is there, and says so.
 #[test]
 fn early_ends_have_their_own_exit_code() {
@@ -275,8 +388,27 @@ fn bad_input_is_named() {
         assert!(run.stderr.starts_with(&format!("error: {message}")), "{}", run.stderr);
         assert_eq!(listing(folder.path()), ["x.csv", "y.csv"]);
     }
-    let single =
-        folder(&[("x.csv", b"a\n1\n"), ("y.csv", b"b\n1\n"), ("w.npy", b"\x93NUMPY\x01\x00\x02\x00{}")]);
+    // More inputs than samples explain everything; a missing cell of an array has a row and a column.
+    let wide = csv(&(0..70).map(|i| format!("x{i}")).collect::<Vec<_>>().join(","), |k| {
+        (0..70).map(|i| number(1000 + 70 * k + i)).collect()
+    });
+    let cells: Vec<u8> =
+        [1.0, 2.0, 3.0, f64::NAN, 5.0, 6.0f64].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let head = format!("{:<117}\n", "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }");
+    let array = [b"\x93NUMPY\x01\x00\x76\x00", head.as_bytes(), &cells].concat();
+    let folder = folder(&[("x.csv", wide.as_bytes()), ("y.csv", whole.as_bytes()), ("a.npy", &array)]);
+    let run = run_in(folder.path(), &[&FIT[..], &["--lambda", "0.1", "--lambda-theta", "0"]].concat());
+    let message =
+        "error: y.csv: 70 inputs explain an output of 60 samples exactly, so that with lambda-theta = 0";
+    assert!(run.code == 1 && run.stderr.starts_with(message), "{}", run.stderr);
+    let run = run_in(folder.path(), &["gaussian", "fit", "--x", "a.npy", "--y", "y.csv", "--lambda", "1"]);
+    let message = "error: a.npy: row 2, column 2: found a missing value, expected a number\n";
+    assert_eq!((run.code, run.stderr.as_str()), (1, message));
+    let single = super::folder(&[
+        ("x.csv", b"a\n1\n"),
+        ("y.csv", b"b\n1\n"),
+        ("w.npy", b"\x93NUMPY\x01\x00\x02\x00{}"),
+    ]);
     let run = run_in(single.path(), &[&FIT[..], &["--lambda", "0.1"]].concat());
     assert!(run.stderr.contains("found 1 row, expected at least 2"), "{}", run.stderr);
     let run = run_in(single.path(), &["gaussian", "fit", "--x", "w.npy", "--y", "y.csv", "--lambda", "1"]);

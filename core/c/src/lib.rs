@@ -5,6 +5,8 @@
 //! handles are used as they were made and do not move, and that image, handles and memory stay as long as handles are used.
 #![no_std]
 
+pub mod gaussian;
+
 use core::panic::PanicInfo;
 use core::{ptr, slice};
 use gibbsite_core::error::{ImageError, InferError};
@@ -49,7 +51,7 @@ impl From<ImageError> for Status {
             ImageError::NotAnImage => Self::NotAnImage,
             ImageError::Endianness => Self::Endianness,
             ImageError::Version { .. } => Self::Version,
-            ImageError::Scalar(_) => Self::Scalar,
+            ImageError::Scalar(_) | ImageError::Kind => Self::Scalar,
             _ => Self::Damaged,
         }
     }
@@ -60,7 +62,7 @@ impl From<InferError> for Status {
         match error {
             InferError::Memory { .. } => Self::Memory,
             InferError::Attribute(_) => Self::Unknown,
-            InferError::BadValue => Self::BadValue,
+            InferError::BadValue | InferError::Pivot(_) => Self::BadValue,
             InferError::TooLong { .. } => Self::TooLong,
             InferError::ZeroProbability => Self::Impossible,
             _ => Self::Damaged,

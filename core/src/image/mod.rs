@@ -11,9 +11,11 @@
 //! | `lookup` | attributes by name |
 //! | `chain` | a linear chain: scores of items, transitions, decoding |
 //! | `log_add` | fixed point: marginals |
+//! | `gaussian` | a Gaussian CRF |
 
 mod chain;
 mod checksum;
+mod gaussian;
 mod log_add;
 mod lookup;
 mod packed;
@@ -22,6 +24,7 @@ mod section;
 
 pub use chain::{ChainView, Item, chain_memory};
 pub use checksum::Checksum;
+pub use gaussian::{GaussianView, MAX_REALS, gaussian_memory};
 pub use log_add::marginals_len;
 pub use lookup::hash;
 pub use packed::Text;
@@ -30,7 +33,8 @@ pub use section::{OPTIONAL, id};
 
 use crate::arena::rows;
 use crate::error::{ImageError, SectionFault};
-use packed::{Texts, ascending, packed_len};
+pub(crate) use packed::ascending;
+use packed::{Texts, packed_len};
 use scalar::fixed::half;
 use section::{ENTRY, HEADER, Sections};
 
@@ -116,6 +120,10 @@ impl<'a> Image<'a> {
             return Err(ImageError::Checksum);
         }
         let sections = Sections::read(words, count)?;
+        if sections.get(id::GAUSSIAN).is_some() {
+            gaussian::check(sections)?;
+            return Ok(Self { sections, scalar: Scalar::F32 });
+        }
         Self::check_chain(sections)
     }
 
@@ -245,13 +253,23 @@ impl<'a> Image<'a> {
     /// The chain, to label sequences with.
     ///
     /// # Errors
-    /// [`ImageError::Scalar`] if the weights are of another kind.
+    /// [`ImageError::Kind`] if this is no chain, [`ImageError::Scalar`] if the weights are of another kind.
     pub fn chain<W: Weight>(&self) -> Result<ChainView<'a, W>, ImageError> {
-        if W::SCALAR == self.scalar {
+        if self.sections.get(id::GAUSSIAN).is_some() {
+            Err(ImageError::Kind)
+        } else if W::SCALAR == self.scalar {
             Ok(ChainView::new(*self))
         } else {
             Err(ImageError::Scalar(self.scalar))
         }
+    }
+
+    /// The Gaussian CRF, to predict with.
+    ///
+    /// # Errors
+    /// [`ImageError::Kind`] if this is none.
+    pub fn gaussian(&self) -> Result<GaussianView<'a>, ImageError> {
+        GaussianView::new(self.sections).ok_or(ImageError::Kind)
     }
 }
 

@@ -14,6 +14,12 @@ pub(crate) fn byte(words: &[u32], at: usize) -> u8 {
     words.get(at >> 2).map_or(0, |word| (word >> ((at & 3) << 3)) as u8)
 }
 
+/// The 16 bits at a place; 0 beyond the end.
+#[inline]
+pub(crate) fn short(words: &[u32], at: usize) -> u16 {
+    words.get(at >> 1).map_or(0, |word| (word >> ((at & 1) << 4)) as u16)
+}
+
 /// The bytes of a name, for those who want to compare or print it.
 #[derive(Clone, Debug)]
 pub struct Text<'a> {

@@ -32,8 +32,34 @@ pub mod id {
     pub const SCALES: u32 = 9;
     /// `log(1 + e^-d)` in units.
     pub const LOG_ADD: u32 = 10;
-    /// The largest number that this version knows.
-    pub(crate) const LAST: u32 = LOG_ADD;
+    /// Gaussian CRF: counts, memory. An image with this section holds one.
+    pub const GAUSSIAN: u32 = 48;
+    /// Gaussian CRF: the output at each place of the order of elimination, and the place of each output.
+    pub const PLACES: u32 = 49;
+    /// Gaussian CRF: where the entries of each column of the factor begin.
+    pub const FACTOR_STARTS: u32 = 50;
+    /// Gaussian CRF: their rows.
+    pub const FACTOR_ROWS: u32 = 51;
+    /// Gaussian CRF: the factor and its pivots.
+    pub const FACTOR: u32 = 52;
+    /// Gaussian CRF: the precisions themselves.
+    pub const PRECISION: u32 = 53;
+    /// Gaussian CRF: where the weights of each output's inputs begin.
+    pub const INPUT_STARTS: u32 = 54;
+    /// Gaussian CRF: the input of each weight.
+    pub const INPUTS: u32 = 55;
+    /// Gaussian CRF: the weights.
+    pub const INPUT_WEIGHTS: u32 = 56;
+    /// Gaussian CRF: intercepts and standard deviations.
+    pub const OUTPUTS: u32 = 57;
+    /// Gaussian CRF: names of the outputs.
+    pub const OUTPUT_NAMES: u32 = 58;
+    /// Gaussian CRF: names of the inputs.
+    pub const INPUT_NAMES: u32 = 59;
+    /// Whether this version knows a section.
+    pub(crate) const fn known(section: u32) -> bool {
+        matches!(section, SHAPE..=LOG_ADD | GAUSSIAN..=INPUT_NAMES)
+    }
 }
 
 /// Sections by identifier. Nothing is remembered of the table but that it is good: a device's stack is short.
@@ -58,7 +84,7 @@ impl<'a> Sections<'a> {
                 return fault(SectionFault::Bounds);
             }
             end = next;
-            if section > id::LAST && raw & OPTIONAL == 0 {
+            if !id::known(section) && raw & OPTIONAL == 0 {
                 return fault(SectionFault::Unknown);
             }
         }

@@ -4,6 +4,7 @@ mod blanket;
 pub mod chain;
 mod contract;
 pub mod fork;
+pub mod gaussian;
 pub mod gibbs;
 pub mod icm;
 pub mod junction;

@@ -40,12 +40,15 @@ pub enum CheckError {
     Image(ImageError),
     /// A sequence, counted from 0, cannot be labelled.
     Sequence(usize, InferError),
+    /// The outputs of a row, counted from 0, cannot be predicted.
+    Row(usize, InferError),
 }
 
 impl std::fmt::Display for CheckError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Image(e) => write!(f, "{e}"),
+            Self::Row(i, e) => write!(f, "row {}: {e}", i + 1),
             Self::Sequence(s, e) => write!(f, "sequence {}: {e}", s + 1),
         }
     }

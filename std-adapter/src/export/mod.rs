@@ -6,13 +6,20 @@
 //! | `quantise` | fixed point: scales, rounding, the table for log-add |
 //! | `source` | the words as C or Rust source |
 //! | `check` | the image against the model in `f64`, on data |
+//! | `gaussian`, `gaussian_source`, `gaussian_check` | the same for Gaussian CRFs |
 
 mod check;
+mod gaussian;
+mod gaussian_check;
+mod gaussian_source;
 mod image;
 mod quantise;
 mod source;
 
 pub use check::{CheckError, CheckInfo, check};
+pub use gaussian::{GaussianExported, GaussianInfo, export_gaussian};
+pub use gaussian_check::{GaussianCheckInfo, check_gaussian};
+pub use gaussian_source::{gaussian_c_source, gaussian_rust_source};
 pub use image::export;
 pub use source::{c_source, rust_source};
 
@@ -100,6 +107,10 @@ pub enum ExportError {
     Weight(String),
     /// No hash function tells all names apart.
     Names(usize),
+    /// More inputs or outputs than an image of a Gaussian CRF holds.
+    Reals(usize),
+    /// Λ is not positive definite, at least not in single precision.
+    Precision,
     /// More than 2³² words.
     TooLarge,
 }
@@ -119,6 +130,12 @@ impl fmt::Display for ExportError {
                 f,
                 "{n} attributes are too many to tell apart by 32-bit hashes: use numbers, or train with an L1 penalty"
             ),
+            Self::Reals(n) => write!(
+                f,
+                "the model has {n} inputs or outputs, an image holds up to {} of each",
+                gibbsite_core::image::MAX_REALS
+            ),
+            Self::Precision => write!(f, "its Λ is not positive definite in single precision"),
             Self::TooLarge => write!(f, "the image would be larger than 16 GiB"),
         }
     }

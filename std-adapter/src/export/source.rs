@@ -60,7 +60,7 @@ fn identifier(name: &str) -> String {
 }
 
 /// A text in quotes, as both languages read it.
-fn quoted(text: &str, c: bool) -> String {
+pub(super) fn quoted(text: &str, c: bool) -> String {
     if !c {
         return format!("{text:?}");
     }
@@ -86,7 +86,7 @@ fn remark(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().replace("*/", "* /")
 }
 
-fn words(out: &mut String, words: &[u32]) {
+pub(super) fn words(out: &mut String, words: &[u32]) {
     for line in words.chunks(10) {
         out.push_str("   ");
         for w in line {

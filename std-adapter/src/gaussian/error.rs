@@ -42,6 +42,8 @@ pub enum GaussianError {
         /// Samples.
         samples: usize,
     },
+    /// Without penalty the likelihood has no bound on the entries that are not 0.
+    RefitUnbounded,
     /// A setting that cannot be used.
     Parameter {
         /// Which.
@@ -90,6 +92,11 @@ impl fmt::Display for GaussianError {
                 f,
                 "{inputs} inputs explain an output of {samples} samples exactly, so that with lambda-theta = 0 the likelihood has no \
                  bound: use a lambda-theta above 0"
+            ),
+            Self::RefitUnbounded => write!(
+                f,
+                "the entries that are not 0 explain an output exactly, so that refitting them without penalty has no bound: use a larger \
+                 lambda, or no refit"
             ),
             Self::Parameter { name, value } => write!(f, "the {name} is {value}, which is not possible"),
             Self::Folds { folds, rows } => write!(

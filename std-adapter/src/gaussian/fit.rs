@@ -2,12 +2,13 @@
 
 use super::error::GaussianError;
 use super::prepare::Prepared;
+use super::refit::refit;
 use crate::linalg::{Cholesky, Dense};
 use crate::objective::gaussian::Penalties;
 use crate::par::Par;
 use crate::solver::monitor::Stop;
 use crate::solver::newton_cd::{GaussianPoint, GaussianWatch, NewtonParams, Schedule};
-use crate::solver::{fista, newton_cd};
+use crate::solver::{fista, newton_cd, owlqn};
 
 /// How `λ_Θ` follows from `λ_Λ`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +36,8 @@ pub enum GaussianSolver {
     Newton(Schedule),
     /// Accelerated proximal gradient.
     Fista,
+    /// Orthant-wise L-BFGS.
+    Owlqn,
 }
 
 /// How to fit.
@@ -50,6 +53,8 @@ pub struct GaussianParams {
     pub intercept: bool,
     /// Whether columns are divided by their root mean squares first; parameters are for raw columns all the same.
     pub standardize: bool,
+    /// Whether the entries that are not 0 are fitted again without penalty; of a path, each fit. The objective is then that without penalty.
+    pub refit: bool,
     /// How it is solved.
     pub solver: GaussianSolver,
     /// Done when the subdifferential violation is at most this share of the larger of `λ_Λ` and `λ_Θ` (of `λ_max` if both are 0).
@@ -69,6 +74,7 @@ impl GaussianParams {
             diagonal: false,
             intercept: false,
             standardize: false,
+            refit: false,
             solver: GaussianSolver::Newton(Schedule::Auto),
             tolerance: 1e-6,
             max_iterations: 1000,
@@ -156,20 +162,40 @@ impl<'a> Run<'a> {
             max_iterations: params.max_iterations,
             schedule: match params.solver {
                 GaussianSolver::Newton(schedule) => schedule,
-                GaussianSolver::Fista => Schedule::Auto,
+                GaussianSolver::Fista | GaussianSolver::Owlqn => Schedule::Auto,
             },
         };
         let found = match params.solver {
             GaussianSolver::Newton(_) => newton_cd::minimize(problem, start, &run, watch),
             GaussianSolver::Fista => fista::minimize(problem, start, &run, watch),
+            GaussianSolver::Owlqn => owlqn::minimize(problem, start, &run, watch),
         };
         // The start is a diagonal of positive numbers or an earlier solution.
         let found = found.map_err(|_| GaussianError::SingularOutputs)?;
-        let (lambda, theta, intercept) = self.prepared.raw(&found.lambda, &found.theta, params.intercept);
+        let mut info = found.info;
+        let mut debiased = None;
+        if params.refit && info.stop != Stop::Interrupted {
+            let go_on = |iterations: u64, objective: f64, violation: f64| {
+                let Some(last) = info.trace.last() else { return true };
+                let iterations = info.iterations + iterations;
+                let point = GaussianPoint { iterations, objective, violation, lambda: 0.0, ..*last };
+                watch.is_none_or(|watch| watch(&point))
+            };
+            let most = params.max_iterations.max(REFIT);
+            let more = refit(problem, &found.lambda, &found.theta, run.tolerance, most, &go_on)?;
+            // Both have to be done.
+            if info.stop == Stop::Tolerance {
+                info.stop = more.stop;
+            }
+            (info.objective, info.violation) = (more.objective, more.violation);
+            info.iterations += more.iterations;
+            debiased = Some((more.lambda, more.theta));
+        }
+        let (lambda, theta) = debiased.as_ref().map_or((&found.lambda, &found.theta), |d| (&d.0, &d.1));
+        let (lambda, theta, intercept) = self.prepared.raw(lambda, theta, params.intercept);
         if Cholesky::new(&lambda).is_none() {
             return Err(GaussianError::SingularOutputs);
         }
-        let info = found.info;
         self.at = Some((found.lambda, found.theta));
         Ok(GaussianFit {
             lambda,
@@ -186,6 +212,9 @@ impl<'a> Run<'a> {
         })
     }
 }
+
+/// Steps that a refit may take at least.
+const REFIT: u64 = 10_000;
 
 pub(super) fn check(params: &GaussianParams, lambda: f64) -> Result<(), GaussianError> {
     let wrong = |name, value: f64| {

@@ -54,6 +54,8 @@ pub struct GaussianFacts {
     pub intercept: bool,
     /// Whether columns were standardised for the fit.
     pub standardize: bool,
+    /// Whether the entries that are not 0 were fitted again without penalty.
+    pub refit: bool,
     /// Rows of the data.
     pub samples: usize,
     /// Files of inputs and outputs, without folders.
@@ -118,6 +120,7 @@ impl GaussianModel {
             "converged": facts.converged,
             "intercept": facts.intercept,
             "standardize": facts.standardize,
+            "refit": facts.refit,
             "samples": facts.samples,
             "data": facts.data,
             "nonzeros_lambda": lambda,
@@ -216,6 +219,8 @@ impl GaussianModel {
             converged: header.flag("converged")?,
             intercept: header.flag("intercept")?,
             standardize: header.flag("standardize")?,
+            // Files of before there were refits do not say.
+            refit: file.header["refit"] == Value::Bool(true),
             samples: header.count("samples")?,
             data: header.text("data")?,
         };

@@ -6,6 +6,7 @@ pub mod fista;
 pub mod lbfgs;
 pub mod monitor;
 pub mod newton_cd;
+pub mod owlqn;
 pub mod reference;
 pub mod robbins_monro;
 pub mod sgd;

@@ -1,10 +1,11 @@
 //! What the desk prepares and the device has in flash: the junction tree of the grid, and exported model images.
 use gibbsite::data::network::Network;
 use gibbsite::data::sequences::Alphabet;
-use gibbsite::export::{ExportParams, Scalar, export};
+use gibbsite::export::{ExportParams, Scalar, export, export_gaussian};
 use gibbsite::features::Index;
-use gibbsite::model::SequenceModel;
+use gibbsite::linalg::Dense;
 use gibbsite::model::sequence::{Facts, Origin};
+use gibbsite::model::{GaussianFacts, GaussianModel, SequenceModel};
 use gibbsite::plan::{PlanParams, plan};
 use std::fmt::Write;
 use std::{env, error::Error, fs, path::PathBuf};
@@ -76,6 +77,46 @@ fn model(labels: usize, attributes: usize, numbers: &mut Numbers) -> Result<Sequ
     Ok(SequenceModel { alphabet, index, theta, origin: Origin::Crfsuite, facts })
 }
 
+/// Inputs and outputs of the Gaussian CRF.
+const INPUTS: usize = 12;
+const OUTPUTS: usize = 24;
+
+/// A ring of outputs with some chords, each output with a few inputs.
+fn gaussian(numbers: &mut Numbers) -> GaussianModel {
+    let mut lambda = Dense::zeros(OUTPUTS, OUTPUTS);
+    for i in 0..OUTPUTS {
+        lambda.set(i, i, 4.0 + numbers.next());
+        for step in [1, 7] {
+            let j = (i + step) % OUTPUTS;
+            let v = if step == 1 || i % 5 == 0 { 0.8 * numbers.next() } else { 0.0 };
+            lambda.set(i, j, v);
+            lambda.set(j, i, v);
+        }
+    }
+    let mut theta = Dense::zeros(INPUTS, OUTPUTS);
+    for j in 0..OUTPUTS {
+        for i in 0..INPUTS {
+            let v = numbers.next();
+            theta.set(i, j, if v > 0.3 { v } else { 0.0 });
+        }
+    }
+    let intercept = (0..OUTPUTS).map(|_| numbers.next()).collect();
+    let facts = GaussianFacts {
+        penalties: (0.1, 0.1),
+        solver: "none".into(),
+        objective: 0.0,
+        violation: 0.0,
+        iterations: 0,
+        converged: true,
+        intercept: true,
+        standardize: false,
+        refit: false,
+        samples: 0,
+        data: "made up".into(),
+    };
+    GaussianModel { lambda, theta, intercept, inputs: None, outputs: None, facts }
+}
+
 fn images() -> Result<String, Box<dyn Error>> {
     let mut numbers = Numbers(1);
     let small = model(LABELS, ATTRIBUTES, &mut numbers)?;
@@ -92,6 +133,7 @@ fn images() -> Result<String, Box<dyn Error>> {
     }
     let large = model(LABELS, 1700, &mut numbers)?;
     put("LARGE", &export(&large, &ExportParams::default())?.words);
+    put("GAUSS", &export_gaussian(&gaussian(&mut Numbers(2)), false)?.words);
     // Items of four attributes, of which one has another value than 1.
     let (mut floats, mut fixed) = (String::new(), String::new());
     for _ in 0..ITEMS {

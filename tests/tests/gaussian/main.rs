@@ -3,6 +3,8 @@
 // Sums over rows and columns are written with indices, as in the textbook.
 #![allow(clippy::needless_range_loop)]
 
+mod baselines;
+mod device;
 mod fits;
 mod forecasts;
 mod models;

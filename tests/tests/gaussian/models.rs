@@ -19,6 +19,7 @@ fn model() -> GaussianModel {
         converged: found.converged,
         intercept: false,
         standardize: false,
+        refit: false,
         samples: 40,
         data: "x → y".into(),
     };

@@ -15,6 +15,7 @@ pub(crate) fn run(config: &config::Eval) -> anyhow::Result<Outcome> {
         AnyModel::Regression(model) => regression::run(config, &model),
         AnyModel::Sequences(model) => config.common.par.run(|_| sequences::run(config, &model)),
         AnyModel::Field(model) => config.common.par.run(|_| table::run(config, &model)),
+        AnyModel::Gaussian(model) => super::gaussian::eval(config, &model),
     }
 }
 

@@ -194,6 +194,7 @@ fn model(config: &Config, x: &Numbers, y: &Numbers, fit: &GaussianFit) -> Gaussi
         converged: fit.converged,
         intercept: config.params.intercept,
         standardize: config.params.standardize,
+        refit: config.params.refit,
         samples: y.values.rows(),
         data: format!("{} → {}", crate::cmd::file_name(&config.x), crate::cmd::file_name(&config.y)),
     };

@@ -1,16 +1,31 @@
 //! `gibbsite gaussian`: sparse Gaussian CRFs.
 
 mod draw;
+mod eval;
+mod export;
 mod fit;
 mod predict;
 mod report;
 
+pub(crate) use eval::run as eval;
+pub(crate) use export::run as export;
 pub(crate) use fit::run as fit;
 pub(crate) use predict::run as predict;
 
 use gibbsite::data::numbers::Numbers;
 use gibbsite::data::source::Source;
+use gibbsite::gaussian::predict::Forecaster;
 use std::path::Path;
+
+/// The level of intervals if none is asked for.
+const LEVEL: f64 = 0.9;
+/// Draws that the width of joint intervals is estimated from.
+const DRAWS: usize = 10_000;
+
+/// Half the width of joint intervals when nothing is known but the inputs.
+fn joint_width(forecaster: &Forecaster, level: f64, seed: u64) -> f64 {
+    forecaster.joint_half_width(&forecaster.given(&[]), level, DRAWS, seed)
+}
 
 /// Reads a table of numbers; errors begin with the file's name.
 fn read(path: &Path) -> anyhow::Result<Numbers> {

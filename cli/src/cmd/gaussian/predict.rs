@@ -1,6 +1,6 @@
 //! `gibbsite gaussian predict`.
 
-use super::{read, read_whole};
+use super::{DRAWS, LEVEL, joint_width, read, read_whole};
 use crate::config::GaussianPredict as Config;
 use crate::{Outcome, output};
 use anyhow::anyhow;
@@ -16,10 +16,6 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::Instant;
 
-/// The level of intervals if none is asked for.
-const LEVEL: f64 = 0.9;
-/// Draws that the width of joint intervals is estimated from.
-const DRAWS: usize = 10_000;
 /// Rows that a plot shows.
 const DRAWN: usize = 4;
 
@@ -74,10 +70,8 @@ pub(crate) fn run(config: &Config) -> anyhow::Result<Outcome> {
     let prior = forecaster.means(common.par, &x.values);
     let forecast = forecast(config, &model, &forecaster, &prior, y.as_ref());
     let scored = y.as_ref().and_then(|y| {
-        let own = half_width(config.interval.unwrap_or(LEVEL));
-        let free = forecaster.given(&[]);
         let level = config.interval.unwrap_or(LEVEL);
-        let joint = forecaster.joint_half_width(&free, level, DRAWS, common.seed);
+        let (own, joint) = (half_width(level), joint_width(&forecaster, level, common.seed));
         score(&forecaster, &prior, y, Widths { own, joint })
     });
     if let Some(path) = &config.plot {

@@ -38,6 +38,9 @@ pub(super) fn as_text(model: &GaussianModel, parameters: bool) -> String {
     if facts.intercept {
         how.push_str(", intercept");
     }
+    if facts.refit {
+        how.push_str(", refitted without");
+    }
     line("penalties", how);
     let met = if facts.converged { "" } else { ", NOT CONVERGED" };
     let (violation, iterations) = (facts.violation, facts.iterations);

@@ -12,7 +12,7 @@ pub(super) fn words(bytes: &[u8]) -> Option<Vec<u32>> {
         .then(|| bytes.as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect())
 }
 
-fn text(name: Option<impl Iterator<Item = u8>>, number: usize) -> String {
+pub(super) fn text(name: Option<impl Iterator<Item = u8>>, number: usize) -> String {
     match name {
         Some(name) => String::from_utf8_lossy(&name.collect::<Vec<u8>>()).into_owned(),
         None => number.to_string(),

@@ -2,6 +2,7 @@
 
 mod crf;
 mod gaussian;
+mod gaussian_image;
 mod image;
 
 use super::{name, read_evidence};
@@ -52,7 +53,10 @@ fn inspect_uai(config: &config::Inspect, source: &Source) -> anyhow::Result<Outc
 fn inspect_image(config: &config::Inspect, source: &Source, words: &[u32]) -> anyhow::Result<Outcome> {
     let common = &config.common;
     let image = Image::open(words).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))?;
-    let text = if common.json {
+    let text = if let Ok(view) = image.gaussian() {
+        let write = if common.json { gaussian_image::as_json } else { gaussian_image::as_text };
+        write(&image, &view, config.parameters)
+    } else if common.json {
         image::as_json(&image, config.parameters)?
     } else {
         image::as_text(&image, config.parameters)?

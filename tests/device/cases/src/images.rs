@@ -4,6 +4,7 @@ use crate::engines::{Answer, Done, Stop};
 use gibbsite_core::error::ImageError;
 use gibbsite_core::image::{ChainView, Image, Item, Weight, marginals_len};
 use gibbsite_core::infer::chain::Chain;
+use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
 use gibbsite_core::infer::stream::{
     Decoder, Filter, decoder_len, filter_len, lagged_back_len, whole_back_len,
 };
@@ -46,6 +47,8 @@ macro_rules! for_each_image_case {
             f32 image_marginals F32 marginals_f32 entry_image_marginals_f32;
             i16 image_marginals I16 marginals_i16 entry_image_marginals_i16;
             f32 image_filter F32 filter entry_image_filter_f32;
+            f32 image_gaussian GAUSS gaussian entry_image_gaussian_f32;
+            f32 image_given GAUSS given entry_image_given_f32;
             f32 pairs_64 F32 pairs_64_f32 entry_pairs_64_f32;
             f32 pairs_192 F32 pairs_192_f32 entry_pairs_192_f32;
             i16 pairs_64 F32 pairs_64_i16 entry_pairs_64_i16;
@@ -203,6 +206,56 @@ pub fn filter(call: &mut Tagging<'_>) -> Answer {
         call.answer.iter_mut().zip(p).for_each(|(a, &p)| *a = p);
     }
     Ok(Done { floats: labels, labels: 0, memory: used })
+}
+
+/// Inputs that are sixteenths.
+fn inputs(x: &mut [f32]) {
+    x.iter_mut().zip(1u16..).for_each(|(x, i)| *x = f32::from(i * 7 % 32) / 16.0 - 1.0);
+}
+
+/// Means and deviations of a Gaussian CRF.
+pub fn gaussian(call: &mut Tagging<'_>) -> Answer {
+    let image = Image::open(call.words)?;
+    let view = image.gaussian()?;
+    let p = view.outputs();
+    let (x, rest) = call.reals.split_at_mut_checked(view.inputs()).ok_or(Stop::Memory)?;
+    let memory = part(rest, mean_len(p))?;
+    inputs(x);
+    let (mean, rest) = call.answer.split_at_mut_checked(p).ok_or(Stop::Memory)?;
+    view.model().mean(x, mean, memory)?;
+    view.model().deviations(part(rest, p)?)?;
+    Ok(Done { floats: 2 * p, labels: 0, memory: 4 * memory.len() })
+}
+
+/// Both when every third output is known.
+pub fn given(call: &mut Tagging<'_>) -> Answer {
+    let image = Image::open(call.words)?;
+    let view = image.gaussian()?;
+    let (p, entries) = (view.outputs(), view.entries());
+    let (x, rest) = call.reals.split_at_mut_checked(view.inputs()).ok_or(Stop::Memory)?;
+    let (memory, rest) = rest.split_at_mut_checked(mean_len(p)).ok_or(Stop::Memory)?;
+    let (kept, rest) = rest.split_at_mut_checked(given_len(p, entries)).ok_or(Stop::Memory)?;
+    let (work, rest) = rest.split_at_mut_checked(deviations_len(p, entries)).ok_or(Stop::Memory)?;
+    let y = part(rest, p)?;
+    inputs(x);
+    inputs(y);
+    static KNOWN: [bool; 64] = {
+        let mut known = [false; 64];
+        let mut i = 0;
+        while i < 64 {
+            known[i] = i % 3 == 0;
+            i += 1;
+        }
+        known
+    };
+    let (mean, rest) = call.answer.split_at_mut_checked(p).ok_or(Stop::Memory)?;
+    let model = view.model();
+    model.mean(x, mean, memory)?;
+    let given = model.given(KNOWN.get(..p).ok_or(Stop::Memory)?, kept)?;
+    given.revise(y, mean, memory)?;
+    given.deviations(part(rest, p)?, work)?;
+    let used = memory.len() + kept.len() + work.len();
+    Ok(Done { floats: 2 * p, labels: 0, memory: 4 * used })
 }
 
 /// The inner loop alone, over so many labels: two lengths show what one pair costs.

@@ -1,0 +1,140 @@
+//! Gaussian CRFs: means, and what is left when outputs are known.
+
+use crate::{GibbsiteModel, Status, image, put, read, status, write};
+use core::ptr;
+use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
+
+/// Facts about a Gaussian CRF.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct GibbsiteGaussianFacts {
+    /// Inputs.
+    pub inputs: u32,
+    /// Outputs.
+    pub outputs: u32,
+    /// Floats of memory that `gibbsite_gaussian_mean` needs.
+    pub memory: u32,
+    /// Floats of memory that `gibbsite_gaussian_revise` needs.
+    pub memory_revised: u32,
+}
+
+const fn plain(outputs: usize) -> usize {
+    mean_len(outputs).saturating_add(outputs)
+}
+
+const fn revised(outputs: usize, entries: usize) -> usize {
+    let given = given_len(outputs, entries).saturating_add(deviations_len(outputs, entries));
+    given.saturating_add(plain(outputs)).saturating_add(outputs)
+}
+
+/// Writes a result of several numbers.
+///
+/// # Safety
+/// If not null and aligned, `at` leads to room for as many.
+unsafe fn give(at: *mut f32, values: &[f32]) -> Result<(), Status> {
+    if at.is_null() || !at.is_aligned() {
+        return Err(Status::Pointer);
+    }
+    // SAFETY: not null, aligned; that there is room, and that it is not the memory argument, is the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(values.as_ptr(), at, values.len()) };
+    Ok(())
+}
+
+/// The next `len` floats of memory.
+fn take<'m>(memory: &mut &'m mut [f32], len: usize) -> Result<&'m mut [f32], Status> {
+    let (piece, rest) = core::mem::take(memory).split_at_mut_checked(len).ok_or(Status::Memory)?;
+    *memory = rest;
+    Ok(piece)
+}
+
+/// Tells how many inputs and outputs a Gaussian CRF has, and how much memory its functions need.
+///
+/// # Safety
+/// As the whole interface: see the head of `lib.rs`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gibbsite_gaussian_facts_of(
+    model: *const GibbsiteModel,
+    facts: *mut GibbsiteGaussianFacts,
+) -> Status {
+    // SAFETY: the caller's promises about `model` and `facts` are those that `image` and `put` ask for.
+    status(unsafe {
+        image(model).and_then(|image| {
+            let view = image.gaussian()?;
+            let (p, entries) = (view.outputs(), view.entries());
+            let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+            let facts_found = GibbsiteGaussianFacts {
+                inputs: small(view.inputs()),
+                outputs: small(p),
+                memory: small(plain(p)),
+                memory_revised: small(revised(p, entries)),
+            };
+            put(facts, facts_found)
+        })
+    })
+}
+
+/// The mean of each output for `inputs` inputs at `x`, and if `deviations` is not null their standard deviations.
+///
+/// # Safety
+/// As the whole interface: see the head of `lib.rs`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gibbsite_gaussian_mean(
+    model: *const GibbsiteModel,
+    x: *const f32,
+    inputs: usize,
+    mean: *mut f32,
+    deviations: *mut f32,
+    memory: *mut f32,
+    memory_count: usize,
+) -> Status {
+    // SAFETY: the caller's promises are those that the functions called here ask for.
+    status(unsafe {
+        image(model).and_then(|image| {
+            let device = image.gaussian()?.model();
+            let p = device.terms().outputs();
+            let mut memory = write(memory, memory_count)?;
+            let (found, work) = (take(&mut memory, p)?, take(&mut memory, mean_len(p))?);
+            device.mean(read(x, inputs)?, found, work)?;
+            give(mean, found)?;
+            if !deviations.is_null() {
+                device.deviations(found)?;
+                give(deviations, found)?;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// As `gibbsite_gaussian_mean`, when the outputs with `known` (one for each output) have the values in `y`.
+///
+/// # Safety
+/// As the whole interface: see the head of `lib.rs`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gibbsite_gaussian_revise(
+    model: *const GibbsiteModel,
+    x: *const f32,
+    inputs: usize,
+    known: *const bool,
+    y: *const f32,
+    mean: *mut f32,
+    deviations: *mut f32,
+    memory: *mut f32,
+    memory_count: usize,
+) -> Status {
+    // SAFETY: the caller's promises are those that the functions called here ask for.
+    status(unsafe {
+        image(model).and_then(|image| {
+            let device = image.gaussian()?.model();
+            let (p, entries) = (device.terms().outputs(), device.terms().entries());
+            let mut memory = write(memory, memory_count)?;
+            let (found, spread) = (take(&mut memory, p)?, take(&mut memory, p)?);
+            let (work, kept) = (take(&mut memory, mean_len(p))?, take(&mut memory, given_len(p, entries))?);
+            device.mean(read(x, inputs)?, found, work)?;
+            let given = device.given(read(known, p)?, kept)?;
+            given.revise(read(y, p)?, found, work)?;
+            given.deviations(spread, take(&mut memory, deviations_len(p, entries))?)?;
+            give(mean, found)?;
+            if deviations.is_null() { Ok(()) } else { give(deviations, spread) }
+        })
+    })
+}
