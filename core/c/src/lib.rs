@@ -4,6 +4,8 @@
 //! is [`GibbsiteStatus::Ok`]. The caller promises what C cannot check: that pointers lead to as much memory as is said, that
 //! handles are used as they were made and do not move, and that image, handles and memory stay as long as handles are used.
 #![no_std]
+// One promise for all, above: it would be repeated in every comment of the header.
+#![allow(clippy::missing_safety_doc)]
 
 use core::panic::PanicInfo;
 use core::{ptr, slice};
@@ -69,7 +71,7 @@ impl From<InferError> for Status {
 }
 
 /// A model: room for what `gibbsite_open` makes. Not to be looked into.
-#[repr(C, align(8))]
+#[repr(C)]
 #[derive(Debug)]
 pub struct GibbsiteModel {
     /// Not to be looked into.
@@ -77,7 +79,7 @@ pub struct GibbsiteModel {
 }
 
 /// A sequence that is being labelled: room for what `gibbsite_start` makes. Not to be looked into.
-#[repr(C, align(8))]
+#[repr(C)]
 #[derive(Debug)]
 pub struct GibbsiteDecoder {
     /// Not to be looked into.
@@ -140,7 +142,7 @@ const _: () = assert!(align_of::<Model>() <= align_of::<GibbsiteModel>());
 const _: () = assert!(size_of::<Made<Any>>() <= size_of::<GibbsiteDecoder>());
 const _: () = assert!(align_of::<Made<Any>>() <= align_of::<GibbsiteDecoder>());
 
-fn status(result: Result<(), Status>) -> Status {
+fn status(result: Result<(), Status>) -> GibbsiteStatus {
     result.err().unwrap_or(Status::Ok)
 }
 
@@ -231,11 +233,12 @@ unsafe fn decoder<'a>(at: *mut GibbsiteDecoder) -> Result<&'a mut Any, Status> {
 }
 
 /// Checks an image of `count` words and makes a model of it. The words are used where they are.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gibbsite_open(model: *mut GibbsiteModel, words: *const u32, count: usize) -> Status {
+pub unsafe extern "C" fn gibbsite_open(
+    model: *mut GibbsiteModel,
+    words: *const u32,
+    count: usize,
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about `words` and `model` are those that `read` and `put` ask for.
     status(unsafe {
         read(words, count)
@@ -245,11 +248,11 @@ pub unsafe extern "C" fn gibbsite_open(model: *mut GibbsiteModel, words: *const 
 }
 
 /// Tells how many labels and attributes a model has, and what its weights are.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gibbsite_facts_of(model: *const GibbsiteModel, facts: *mut GibbsiteFacts) -> Status {
+pub unsafe extern "C" fn gibbsite_facts_of(
+    model: *const GibbsiteModel,
+    facts: *mut GibbsiteFacts,
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about `model` and `facts` are those that `image` and `put` ask for.
     status(unsafe {
         image(model).and_then(|image| {
@@ -261,16 +264,13 @@ pub unsafe extern "C" fn gibbsite_facts_of(model: *const GibbsiteModel, facts: *
 }
 
 /// Tells how much memory a decoder needs: 32-bit words of scores, and bytes of back pointers. `lag` as in `gibbsite_start`.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_memory(
     model: *const GibbsiteModel,
     lag: i32,
     scores: *mut usize,
     back: *mut usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `image` and `put` ask for.
     status(unsafe {
         image(model).and_then(|image| {
@@ -286,16 +286,13 @@ pub unsafe extern "C" fn gibbsite_memory(
 }
 
 /// Finds an attribute by its name of `length` bytes.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_attribute(
     model: *const GibbsiteModel,
     name: *const u8,
     length: usize,
     attribute: *mut u32,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `image`, `read` and `put` ask for.
     status(unsafe {
         image(model).and_then(|image| {
@@ -306,16 +303,13 @@ pub unsafe extern "C" fn gibbsite_attribute(
 }
 
 /// Writes the name of a label and a zero byte to `room` bytes at `name`.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_label_name(
     model: *const GibbsiteModel,
     label: u8,
     name: *mut u8,
     room: usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `image` and `write` ask for.
     status(unsafe {
         image(model).and_then(|image| {
@@ -345,9 +339,6 @@ fn make<W: Weight>(
 
 /// Makes a decoder in memory that `gibbsite_memory` has told the size of. With `lag` at least 0 the label of an item is known `lag`
 /// items later; with `lag` -1 all labels are known at the end, of at most as many items as the image was made for.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_start(
     decoder: *mut GibbsiteDecoder,
@@ -357,7 +348,7 @@ pub unsafe extern "C" fn gibbsite_start(
     scores_count: usize,
     back: *mut u8,
     back_count: usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `image`, `write` and `put` ask for; `f32` and `i32` have the size and
     // alignment of `u32`, and zeros are values of both.
     status(unsafe {
@@ -400,9 +391,6 @@ unsafe fn tell(label: Option<u8>, due: *mut bool, out: *mut u8) -> Result<(), St
 }
 
 /// Takes the next item of an image with `f32` weights. `due` tells whether a label is known, which is then in `label`.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_push(
     decoder: *mut GibbsiteDecoder,
@@ -410,7 +398,7 @@ pub unsafe extern "C" fn gibbsite_push(
     count: usize,
     due: *mut bool,
     label: *mut u8,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `decoder`, `read` and `put` ask for.
     status(unsafe {
         self::decoder(decoder).and_then(|any| {
@@ -422,9 +410,6 @@ pub unsafe extern "C" fn gibbsite_push(
 }
 
 /// Takes the next item of an image in fixed point. `due` tells whether a label is known, which is then in `label`.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_push_fixed(
     decoder: *mut GibbsiteDecoder,
@@ -432,7 +417,7 @@ pub unsafe extern "C" fn gibbsite_push_fixed(
     count: usize,
     due: *mut bool,
     label: *mut u8,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `decoder`, `read` and `put` ask for.
     status(unsafe {
         self::decoder(decoder).and_then(|any| {
@@ -448,16 +433,13 @@ pub unsafe extern "C" fn gibbsite_push_fixed(
 }
 
 /// Writes the labels that are still to come to `labels`, how many to `count`, and begins another sequence.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_finish(
     decoder: *mut GibbsiteDecoder,
     labels: *mut u8,
     room: usize,
     count: *mut usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `decoder`, `write` and `put` ask for.
     status(unsafe {
         self::decoder(decoder).and_then(|any| {

@@ -15,3 +15,5 @@ mod priority;
 pub mod stream;
 pub mod tree;
 pub mod trw;
+
+pub use blanket::conditional;

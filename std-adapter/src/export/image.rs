@@ -120,11 +120,11 @@ pub fn export(model: &SequenceModel, params: &ExportParams) -> Result<Exported, 
     Ok(Exported { words, attributes: numbers, info })
 }
 
-type Kept = Vec<(u32, Vec<(u32, f64)>)>;
-type Section = (u32, Vec<u32>);
+pub(super) type Kept = Vec<(u32, Vec<(u32, f64)>)>;
+pub(super) type Section = (u32, Vec<u32>);
 
 /// Orders the attributes and makes the sections that find them by name.
-fn number<'m>(
+pub(super) fn number<'m>(
     mut kept: Kept,
     naming: Naming,
     name: impl Fn(u32) -> &'m str,
@@ -149,7 +149,7 @@ fn number<'m>(
 }
 
 /// Header, section table, sections.
-fn assemble(sections: &[Section]) -> Result<Vec<u32>, ExportError> {
+pub(super) fn assemble(sections: &[Section]) -> Result<Vec<u32>, ExportError> {
     let first = 8 + 3 * sections.len();
     let length: usize = first + sections.iter().map(|s| s.1.len()).sum::<usize>();
     let small = |n: usize| u32::try_from(n).map_err(|_| ExportError::TooLarge);
@@ -177,7 +177,7 @@ fn halves(values: &[i16]) -> Vec<u32> {
 }
 
 /// Where each text begins and the last one ends, then their bytes.
-fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> Result<Vec<u32>, ExportError> {
+pub(super) fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> Result<Vec<u32>, ExportError> {
     let (mut words, mut all) = (vec![0], Vec::new());
     for text in texts {
         all.extend_from_slice(text.as_bytes());

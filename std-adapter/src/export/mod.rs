@@ -3,18 +3,21 @@
 //! | file | what |
 //! | --- | --- |
 //! | `image` | the words: sections, checksum |
+//! | `field` | the words of a field over the columns of a table |
 //! | `quantise` | fixed point: scales, rounding, the table for log-add |
 //! | `source` | the words as C or Rust source |
 //! | `check` | the image against the model in `f64`, on data |
 
 mod check;
+mod field;
 mod image;
 mod quantise;
 mod source;
 
 pub use check::{CheckError, CheckInfo, check};
+pub use field::{ExportedField, FieldExportInfo, FieldExportParams, export_field};
 pub use image::export;
-pub use source::{c_source, rust_source};
+pub use source::{c_source, field_source, rust_source};
 
 pub use gibbsite_core::image::Scalar;
 use std::fmt;

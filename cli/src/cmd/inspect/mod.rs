@@ -13,7 +13,8 @@ use gibbsite::infer::{Mebibytes, Prospect, inspect};
 use gibbsite::model::container::is_model;
 use gibbsite::model::regression::task_name;
 use gibbsite::model::{Container, FieldModel, GaussianModel, Kind, RegressionModel, SequenceModel};
-use gibbsite_core::image::Image;
+use gibbsite_core::error::ImageError;
+use gibbsite_core::image::{FieldImage, Image, id};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -51,6 +52,13 @@ fn inspect_uai(config: &config::Inspect, source: &Source) -> anyhow::Result<Outc
 
 fn inspect_image(config: &config::Inspect, source: &Source, words: &[u32]) -> anyhow::Result<Outcome> {
     let common = &config.common;
+    // The first section of a field is one that no chain has.
+    if let Err(ImageError::Section { section: id::FIELD, .. }) = Image::open(words) {
+        let image = FieldImage::open(words).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))?;
+        let text = if common.json { image::field_json(&image) } else { image::field_text(&image) };
+        output::write(common.output.as_deref(), text.as_bytes())?;
+        return Ok(Outcome::Done);
+    }
     let image = Image::open(words).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))?;
     let text = if common.json {
         image::as_json(&image, config.parameters)?
