@@ -1,7 +1,8 @@
-/* gibbsite for C: label sequences with a model image. The interface of core/c/src/lib.rs.
+/* gibbsite for C: label sequences with a model image. Made of core/c/src/lib.rs by cbindgen: see core/c/cbindgen.toml.
  *
  * Handles live in memory of the caller; nothing is allocated. Every function returns a status, and its results are written only if
  * that is GIBBSITE_STATUS_OK. Image, handles and memory must stay where they are as long as handles are used. */
+
 #ifndef GIBBSITE_H
 #define GIBBSITE_H
 
@@ -9,87 +10,136 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a call ended. */
-typedef enum gibbsite_status {
-    GIBBSITE_STATUS_OK = 0,           /* Done. */
-    GIBBSITE_STATUS_POINTER = 1,      /* A pointer is null or not aligned, or a handle was not made. */
-    GIBBSITE_STATUS_NOT_AN_IMAGE = 2, /* The words are no model image. */
-    GIBBSITE_STATUS_ENDIANNESS = 3,   /* The image is for machines of the other byte order. */
-    GIBBSITE_STATUS_VERSION = 4,      /* The image has another major version. */
-    GIBBSITE_STATUS_DAMAGED = 5,      /* The image is cut off or damaged. */
-    GIBBSITE_STATUS_SCALAR = 6,       /* The image's weights are of another kind than the call is for. */
-    GIBBSITE_STATUS_MEMORY = 7,       /* Memory or room for the answer is too small. */
-    GIBBSITE_STATUS_UNKNOWN = 8,      /* The model has no such attribute, label or name. */
-    GIBBSITE_STATUS_BAD_VALUE = 9,    /* A value or a score is not a finite number. */
-    GIBBSITE_STATUS_TOO_LONG = 10,    /* More items than the image was made for. */
-    GIBBSITE_STATUS_IMPOSSIBLE = 11,  /* No labelling is possible. */
-    GIBBSITE_STATUS_WIDTH = 0x7fffffff /* As wide as Rust's, also where enums are short. */
-} gibbsite_status;
+// How a call ended.
+enum gibbsite_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Done.
+    GIBBSITE_STATUS_OK = 0,
+    // A pointer is null or not aligned, or a handle was not made.
+    GIBBSITE_STATUS_POINTER = 1,
+    // The words are no model image.
+    GIBBSITE_STATUS_NOT_AN_IMAGE = 2,
+    // The image is for machines of the other byte order.
+    GIBBSITE_STATUS_ENDIANNESS = 3,
+    // The image has another major version.
+    GIBBSITE_STATUS_VERSION = 4,
+    // The image is cut off or damaged.
+    GIBBSITE_STATUS_DAMAGED = 5,
+    // The image's weights are of another kind than the call is for.
+    GIBBSITE_STATUS_SCALAR = 6,
+    // Memory or room for the answer is too small.
+    GIBBSITE_STATUS_MEMORY = 7,
+    // The model has no such attribute, label or name.
+    GIBBSITE_STATUS_UNKNOWN = 8,
+    // A value or a score is not a finite number.
+    GIBBSITE_STATUS_BAD_VALUE = 9,
+    // More items than the image was made for.
+    GIBBSITE_STATUS_TOO_LONG = 10,
+    // No labelling is possible.
+    GIBBSITE_STATUS_IMPOSSIBLE = 11,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum gibbsite_status gibbsite_status;
+#else
+typedef uint32_t gibbsite_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
 
-/* A model: room for what gibbsite_open makes. Not to be looked into. */
+// A model: room for what `gibbsite_open` makes. Not to be looked into.
 typedef struct gibbsite_model {
+    // Not to be looked into.
     uint64_t opaque[6];
 } gibbsite_model;
 
-/* A sequence that is being labelled: room for what gibbsite_start makes. Not to be looked into. */
+// Facts about a model.
+typedef struct gibbsite_facts {
+    // Labels.
+    uint32_t labels;
+    // Attributes.
+    uint32_t attributes;
+    // The longest sequence that memory was planned for.
+    uint32_t longest;
+    // 0: `f32`, 1: fixed point in 16 bits, 2: in 8 bits.
+    uint32_t scalar;
+} gibbsite_facts;
+
+// A sequence that is being labelled: room for what `gibbsite_start` makes. Not to be looked into.
 typedef struct gibbsite_decoder {
+    // Not to be looked into.
     uint64_t opaque[36];
 } gibbsite_decoder;
 
-/* An attribute of an item and its value, for images with f32 weights. */
+// An attribute of an item and its value, for images with `f32` weights.
 typedef struct gibbsite_feature {
+    // The attribute's number.
     uint32_t attribute;
+    // Its value.
     float value;
 } gibbsite_feature;
 
-/* An attribute of an item and its value in Q16.16 (65536 is 1), for images in fixed point. */
+// An attribute of an item and its value, for images in fixed point.
 typedef struct gibbsite_feature_fixed {
+    // The attribute's number.
     uint32_t attribute;
+    // Its value in Q16.16: 65536 is 1.
     int32_t value;
 } gibbsite_feature_fixed;
 
-/* Facts about a model. */
-typedef struct gibbsite_facts {
-    uint32_t labels;
-    uint32_t attributes;
-    uint32_t longest; /* The longest sequence that memory was planned for. */
-    uint32_t scalar;  /* 0: f32, 1: fixed point in 16 bits, 2: in 8 bits. */
-} gibbsite_facts;
-
 #ifdef __cplusplus
 extern "C" {
-#endif
+#endif // __cplusplus
 
-/* Checks an image of `count` words and makes a model of it. The words are used where they are. */
-gibbsite_status gibbsite_open(gibbsite_model *model, const uint32_t *words, size_t count);
+// Checks an image of `count` words and makes a model of it. The words are used where they are.
+gibbsite_status gibbsite_open(struct gibbsite_model *model, const uint32_t *words, size_t count);
 
-/* Tells how many labels and attributes a model has, and what its weights are. */
-gibbsite_status gibbsite_facts_of(const gibbsite_model *model, gibbsite_facts *facts);
+// Tells how many labels and attributes a model has, and what its weights are.
+gibbsite_status gibbsite_facts_of(const struct gibbsite_model *model, struct gibbsite_facts *facts);
 
-/* Tells how much memory a decoder needs: 32-bit words of scores, and bytes of back pointers. `lag` as in gibbsite_start. */
-gibbsite_status gibbsite_memory(const gibbsite_model *model, int32_t lag, size_t *scores, size_t *back);
+// Tells how much memory a decoder needs: 32-bit words of scores, and bytes of back pointers. `lag` as in `gibbsite_start`.
+gibbsite_status gibbsite_memory(const struct gibbsite_model *model,
+                                int32_t lag,
+                                size_t *scores,
+                                size_t *back);
 
-/* Finds an attribute by its name of `length` bytes. */
-gibbsite_status gibbsite_attribute(const gibbsite_model *model, const uint8_t *name, size_t length, uint32_t *attribute);
+// Finds an attribute by its name of `length` bytes.
+gibbsite_status gibbsite_attribute(const struct gibbsite_model *model,
+                                   const uint8_t *name,
+                                   size_t length,
+                                   uint32_t *attribute);
 
-/* Writes the name of a label and a zero byte to `room` bytes at `name`. */
-gibbsite_status gibbsite_label_name(const gibbsite_model *model, uint8_t label, uint8_t *name, size_t room);
+// Writes the name of a label and a zero byte to `room` bytes at `name`.
+gibbsite_status gibbsite_label_name(const struct gibbsite_model *model, uint8_t label, uint8_t *name, size_t room);
 
-/* Makes a decoder in memory that gibbsite_memory has told the size of. With `lag` at least 0 the label of an item is known `lag` items
- * later; with `lag` -1 all labels are known at the end, of at most as many items as the image was made for. */
-gibbsite_status gibbsite_start(gibbsite_decoder *decoder, const gibbsite_model *model, int32_t lag, uint32_t *scores,
-                               size_t scores_count, uint8_t *back, size_t back_count);
+// Makes a decoder in memory that `gibbsite_memory` has told the size of. With `lag` at least 0 the label of an item is known `lag`
+// items later; with `lag` -1 all labels are known at the end, of at most as many items as the image was made for.
+gibbsite_status gibbsite_start(struct gibbsite_decoder *decoder,
+                               const struct gibbsite_model *model,
+                               int32_t lag,
+                               uint32_t *scores,
+                               size_t scores_count,
+                               uint8_t *back,
+                               size_t back_count);
 
-/* Takes the next item of an image with f32 weights. `due` tells whether a label is known, which is then in `label`. */
-gibbsite_status gibbsite_push(gibbsite_decoder *decoder, const gibbsite_feature *features, size_t count, bool *due,
+// Takes the next item of an image with `f32` weights. `due` tells whether a label is known, which is then in `label`.
+gibbsite_status gibbsite_push(struct gibbsite_decoder *decoder,
+                              const struct gibbsite_feature *features,
+                              size_t count,
+                              bool *due,
                               uint8_t *label);
 
-/* Takes the next item of an image in fixed point. */
-gibbsite_status gibbsite_push_fixed(gibbsite_decoder *decoder, const gibbsite_feature_fixed *features, size_t count, bool *due,
+// Takes the next item of an image in fixed point. `due` tells whether a label is known, which is then in `label`.
+gibbsite_status gibbsite_push_fixed(struct gibbsite_decoder *decoder,
+                                    const struct gibbsite_feature_fixed *features,
+                                    size_t count,
+                                    bool *due,
                                     uint8_t *label);
 
-/* Writes the labels that are still to come to `labels`, how many to `count`, and begins another sequence. */
-gibbsite_status gibbsite_finish(gibbsite_decoder *decoder, uint8_t *labels, size_t room, size_t *count);
+// Writes the labels that are still to come to `labels`, how many to `count`, and begins another sequence.
+gibbsite_status gibbsite_finish(struct gibbsite_decoder *decoder, uint8_t *labels, size_t room, size_t *count);
 
 /* Facts about a Gaussian CRF. */
 typedef struct gibbsite_gaussian_facts {
@@ -111,7 +161,7 @@ gibbsite_status gibbsite_gaussian_revise(const gibbsite_model *model, const floa
                                          float *mean, float *deviations, float *memory, size_t memory_count);
 
 #ifdef __cplusplus
-}
-#endif
+}  // extern "C"
+#endif  // __cplusplus
 
-#endif
+#endif  /* GIBBSITE_H */

@@ -163,8 +163,6 @@ pub enum ImageError {
         /// What is wrong with it.
         why: SectionFault,
     },
-    /// The image holds a model of another kind than asked for.
-    Kind,
     /// The image has weights of another kind than asked for.
     Scalar(crate::image::Scalar),
 }
@@ -210,7 +208,6 @@ impl fmt::Display for ImageError {
                 };
                 write!(f, "section {section} of the image {why}")
             }
-            Self::Kind => write!(f, "the image holds a model of another kind"),
             Self::Scalar(found) => write!(f, "the image has weights of another kind: {found:?}"),
         }
     }

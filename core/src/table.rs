@@ -9,8 +9,9 @@ use crate::ids::{Label, VarId};
 use crate::math::{Real, log_add_exp, log_sum_exp};
 use crate::stride::{self, Axes};
 
-/// Most variables that one scope can have.
-pub const MAX_SCOPE: usize = 32;
+/// Most variables that one scope, or one clique of a junction tree, can have: 32; 12 on bare metal, where an index over them
+/// lies on a small stack (a table over 12 binary variables already takes 16 KiB).
+pub const MAX_SCOPE: usize = if cfg!(target_os = "none") { 12 } else { 32 };
 
 /// How many configurations variables of these arities have, or `None` if that overflows.
 ///

@@ -3,14 +3,26 @@
 
 use arbitrary::{Result, Unstructured};
 use gibbsite::data::sequences::{Format, ReadParams, read_from};
-use gibbsite::export::{ExportParams, Naming, Scalar, export, export_gaussian};
+use gibbsite::data::table::Table;
+use gibbsite::export::{
+    ExportParams, FieldExportParams, Naming, Scalar, export, export_field, export_gaussian,
+};
+use gibbsite::field::schema::Columns;
+use gibbsite::field::train::{Optimize, index};
+use gibbsite::field::{Schema, Structure};
 use gibbsite::linalg::Dense;
 use gibbsite::model::sequence::Origin;
-use gibbsite::model::{GaussianFacts, GaussianModel};
+use gibbsite::model::{FieldModel, GaussianFacts, GaussianModel, field};
 use gibbsite::sequence::train::{TrainParams, train};
-use gibbsite_core::image::{Checksum, Image, Weight, marginals_len};
+use gibbsite_core::graph::{FactorGraph, Incidence};
+use gibbsite_core::image::{Checksum, FieldImage, GaussianImage, Image, Weight, marginals_len};
 use gibbsite_core::infer::chain::Chain;
+use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
+use gibbsite_core::infer::icm;
+use gibbsite_core::infer::junction::{Fact, Junction, Memory};
+use gibbsite_core::infer::loopy::{Dimensions, Loopy, Mode, Params};
+use gibbsite_core::infer::plan::Plan;
 use gibbsite_core::infer::stream::{Decoder, decoder_len, lagged_back_len};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
@@ -32,6 +44,13 @@ static IMAGES: LazyLock<Vec<Vec<u32>>> = LazyLock::new(|| {
     }
     for names in [true, false] {
         all.push(export_gaussian(&gaussian(), names).expect("a small model").words);
+    }
+    for structure in [Structure::Chain, Structure::Grid { rows: 2, columns: 2 }] {
+        let model = field_model(&structure);
+        for naming in [Naming::Exact, Naming::Numbers] {
+            let params = FieldExportParams { naming, ..FieldExportParams::default() };
+            all.push(export_field(&model, &params).expect("a small field").words);
+        }
     }
     all
 });
@@ -63,8 +82,8 @@ fn gaussian() -> GaussianModel {
 }
 
 /// Means, and what is left when some outputs are known.
-fn forecasts(image: &Image<'_>, u: &mut Unstructured<'_>) -> Result<()> {
-    let view = image.gaussian().expect("its own kind");
+fn forecasts(image: &GaussianImage<'_>, u: &mut Unstructured<'_>) -> Result<()> {
+    let view = image.view();
     let (n, p, entries) = (view.inputs(), view.outputs(), view.entries());
     if n.max(p).max(entries) > 1000 {
         return Ok(());
@@ -87,6 +106,80 @@ fn forecasts(image: &Image<'_>, u: &mut Unstructured<'_>) -> Result<()> {
     let long =
         |name: Option<gibbsite_core::image::Text<'_>>| name.is_some_and(|n| n.count() > 4 * image.bytes());
     assert!(!(0..p).any(|j| long(view.output_name(j))) && !(0..n).any(|i| long(view.input_name(i))));
+    Ok(())
+}
+
+/// Four outputs, two inputs, weights that are not all alike.
+fn field_model(structure: &Structure) -> FieldModel {
+    let table = Table::read(b"a,b,c,d,x,k\n0,0,0,0,1,u\n1,1,1,1,3,v\n2,1,1,1,2,v\n").expect("a good table");
+    let columns = Columns::choose(&table, "a,b,c,d", "x,k").expect("its columns");
+    let (schema, _) = Schema::learn(&table, &columns, false, true).expect("a schema");
+    let field = schema.field(structure).expect("four variables");
+    let index = index(&field, &schema.template_attributes(&field), Optimize::Joint).expect("small");
+    let theta = (0..index.len()).map(|i| (i % 7) as f64 / 3.0 - 1.0).collect();
+    FieldModel { schema, structure: String::new(), field, index, theta, facts: field::Facts::default() }
+}
+
+fn junction(image: &FieldImage<'_>, graph: FactorGraph<'_, f32>) -> Option<()> {
+    let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
+    let plan = image.plan(&graph, &mut counters).ok()?;
+    if plan.messages_len().max(plan.belief_len()).max(plan.separator_len()).max(plan.temp_len()) > 1 << 16 {
+        return None;
+    }
+    let (mut messages, mut belief) = (vec![0.0; plan.messages_len()], vec![0.0; plan.belief_len()]);
+    let (mut separator, mut index) = (vec![0.0; plan.separator_len()], vec![0; plan.index_len()]);
+    let (mut facts, mut starts) = (vec![Fact::default(); plan.clusters()], vec![0; graph.variables()]);
+    let mut temp = vec![0.0; plan.temp_len()];
+    let mut fork = Sequential { temp: &mut temp };
+    let memory = Memory {
+        messages: &mut messages,
+        facts: &mut facts,
+        belief: &mut belief,
+        separator: &mut separator,
+        index: &mut index,
+        starts: &mut starts,
+    };
+    let mut run = Junction::new(plan, graph, memory).ok()?;
+    let mut marginals = vec![0.0; image.cards().iter().sum::<u32>() as usize];
+    if run.sum(&mut fork).is_ok() && run.marginals(&mut fork, &mut marginals).is_ok() {
+        assert!(marginals.iter().all(|p| (0.0..1.001).contains(p)));
+    }
+    let mut labels = vec![0; graph.variables()];
+    if run.maximise(&mut fork).is_ok() && run.decode(&mut labels).is_ok() {
+        assert!(labels.iter().zip(image.cards()).all(|(l, c)| l < c));
+    }
+    Some(())
+}
+
+/// Every engine for graphs on a field.
+fn use_field(image: &FieldImage<'_>, u: &mut Unstructured<'_>) -> Result<()> {
+    let item = (0..u.int_in_range(0..=3)?)
+        .map(|_| Ok((u.int_in_range(0..=image.attributes() as u32)?, u.arbitrary()?)));
+    let item = item.collect::<Result<Vec<(u32, f32)>>>()?;
+    let mut tables = vec![0.0; image.tables_len()];
+    if image.tables(&item, &mut tables).is_err() && image.tables(&[], &mut tables).is_err() {
+        return Ok(());
+    }
+    let _ = image.observe(&mut tables, u.int_in_range(0..=4)?, u.int_in_range(0..=3)?);
+    for v in 0..image.variables().min(300) {
+        let _ = (image.output(v).map(Iterator::count), image.label(v, 0).map(Iterator::count));
+    }
+    let Ok(graph) = image.graph(&tables) else { return Ok(()) };
+    let _ = junction(image, graph);
+    let size = Dimensions::of(&graph);
+    let (mut words, mut reals) =
+        (vec![0; Loopy::<f32>::words_len(&size)], vec![0.0; Loopy::<f32>::reals_len(&size)]);
+    for mode in [Mode::Sum, Mode::Max] {
+        if let Ok(mut loopy) = Loopy::new(graph, mode, &mut words, &mut reals) {
+            let _ = loopy.run(&Params { max_iterations: 3, ..Params::default() });
+            let _ = loopy.decode(&mut vec![0; size.variables]);
+        }
+    }
+    let mut memory = vec![0; Incidence::len(size.variables, size.edges)];
+    let incidence = Incidence::build(&graph, &mut memory).expect("enough memory");
+    let mut labels = vec![0; size.variables];
+    let _ = icm::ascend(&graph, &incidence, &mut labels, 3, &mut vec![0.0; icm::scratch_len(&size)]);
+    assert!(labels.iter().zip(image.cards()).all(|(l, c)| l < c));
     Ok(())
 }
 
@@ -135,6 +228,12 @@ fn marginals<W: Weight<Score = i32>>(image: &Image<'_>, mut rows: Vec<i32>) {
 }
 
 fn use_image(words: &[u32], u: &mut Unstructured<'_>) -> Result<()> {
+    if let Ok(field) = FieldImage::open(words) {
+        use_field(&field, u)?;
+    }
+    if let Ok(gaussian) = GaussianImage::open(words) {
+        forecasts(&gaussian, u)?;
+    }
     let image = match Image::open(words) {
         Ok(image) => image,
         Err(error) => {
@@ -142,9 +241,6 @@ fn use_image(words: &[u32], u: &mut Unstructured<'_>) -> Result<()> {
             return Ok(());
         }
     };
-    if image.gaussian().is_ok() {
-        return forecasts(&image, u);
-    }
     assert!(image.attribute(b"a").is_none_or(|a| (a as usize) < image.attributes()));
     for l in 0..=255 {
         assert!(image.label(l).is_none_or(|name| name.count() <= 4 * words.len()));

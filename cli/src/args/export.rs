@@ -1,16 +1,18 @@
 //! Arguments of `export`.
 
-use super::{Common, Format};
+use super::{Common, Format, Scheme};
 use clap::{Args as Group, ValueEnum};
 use std::path::PathBuf;
 
 /// Write a model as firmware can use it
 ///
-/// Writes the image of a chain over sequences: words that `gibbsite_core::image::Image::open` (or `gibbsite_open` in C) reads from flash without copying them, as a binary
+/// Writes the image of a chain over sequences or of a field over the columns of a table: words that `gibbsite_core::image::Image::open` (or `gibbsite_open` in C; `FieldImage::open` for a field) reads from flash without copying them, as a binary
 /// file or as source text. Prints the bytes of flash (without code), the bytes of memory for sequences of --max-length, and with --check how the image does on data against the
 /// model in double precision: labels that differ, the worst error of a score (with its proven bound, for fixed point) and of a probability.
 ///
 /// Gaussian CRFs (`gaussian fit`) are written in f32: the sparse factor of Λ, Λ and Θ; --check takes inputs and prints the worst error of a mean, in standard deviations, and of a deviation.
+///
+/// A field is exported in f32, for Rust, and with a junction tree if that takes up to 64 KiB of memory.
 ///
 /// Weights of 0 and attributes without weights are left out. Fixed point (i16, i8) needs additions and comparisons only, for cores without floating point.
 #[derive(Debug, Group)]
@@ -35,6 +37,12 @@ pub(crate) struct Export {
     /// How firmware names attributes.
     #[arg(long, value_enum, default_value_t = Attributes::Hash)]
     pub(crate) attributes: Attributes,
+    /// Sequences: only labellings that are valid in this scheme.
+    #[arg(long, value_enum)]
+    pub(crate) scheme: Option<Scheme>,
+    /// Sequences: transitions that are not allowed, a line `label<TAB>label` each.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) forbid: Option<PathBuf>,
     /// Compare with the model in double precision on this data.
     #[arg(long, value_name = "DATA")]
     pub(crate) check: Option<PathBuf>,

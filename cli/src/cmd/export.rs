@@ -1,10 +1,14 @@
 //! `gibbsite export`: models for devices.
 
-use super::predict::sequences::{read, remark};
+mod field;
+
+use super::predict::sequences::{constraints, forbid, read, remark};
 use super::{AnyModel, name, open_model};
 use crate::{Outcome, args, config, output};
 use anyhow::{anyhow, bail};
-use gibbsite::export::{CheckInfo, ExportInfo, Exported, Scalar, c_source, check, export, rust_source};
+use gibbsite::export::{
+    CheckInfo, ExportInfo, ExportParams, Exported, Scalar, c_source, check, export, rust_source,
+};
 use gibbsite_core::image::Image;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -13,13 +17,19 @@ pub(crate) fn run(config: &config::Export) -> anyhow::Result<Outcome> {
     let common = &config.common;
     let model = match open_model(&config.model)? {
         AnyModel::Sequences(model) => model,
+        AnyModel::Field(model) => return field::run(config, &model),
         AnyModel::Gaussian(model) => return super::gaussian::export(config, &model),
-        AnyModel::Field(_) | AnyModel::Regression(_) => bail!(
-            "{}: only models of sequences (`train --format crfsuite` or `columns`) and Gaussian CRFs can be exported",
+        AnyModel::Regression(_) => bail!(
+            "{}: only models of sequences and tables (`gibbsite train`) and Gaussian CRFs can be exported",
             name(&config.model)
         ),
     };
-    let params = &config.params;
+    let mut ruled_out = constraints(config.scheme, &model)?;
+    forbid(config.forbid.as_deref(), &model, &mut ruled_out)?;
+    if !ruled_out.not_first.is_empty() || !ruled_out.not_last.is_empty() {
+        common.warn("an image holds transitions only: labels that a sequence may not begin or end with are not ruled out");
+    }
+    let params = &ExportParams { forbidden: ruled_out.forbidden, ..config.params.clone() };
     let exported = export(&model, params).map_err(|e| anyhow!("{}: {e}", name(&config.model)))?;
     let checked = match &config.check {
         None => None,

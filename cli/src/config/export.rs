@@ -10,6 +10,8 @@ pub(crate) struct Export {
     pub(crate) model: PathBuf,
     pub(crate) form: args::Form,
     pub(crate) params: ExportParams,
+    pub(crate) scheme: Option<args::Scheme>,
+    pub(crate) forbid: Option<PathBuf>,
     pub(crate) check: Option<Data>,
     pub(crate) out: PathBuf,
     pub(crate) common: Common,
@@ -18,7 +20,7 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) fn check(typed: args::Export) -> anyhow::Result<Self> {
         let usage = Usage(&["export"]);
-        usage.one_stdin(&[Some(&typed.model), typed.check.as_ref()]);
+        usage.one_stdin(&[Some(&typed.model), typed.check.as_ref(), typed.forbid.as_ref()]);
         let common = Common::from(typed.common);
         for file in [common.output.as_deref(), Some(&typed.out)] {
             output::check(file)?;
@@ -40,6 +42,7 @@ impl Export {
             let data = args::Data { data, format, zero_based: false, target: None };
             Data::check_any(&usage, data, None)
         });
-        Ok(Self { model: typed.model, form: typed.to, params, check, out: typed.out, common })
+        let (model, form, out) = (typed.model, typed.to, typed.out);
+        Ok(Self { model, form, params, scheme: typed.scheme, forbid: typed.forbid, check, out, common })
     }
 }

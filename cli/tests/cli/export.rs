@@ -136,7 +136,11 @@ fn what_cannot_be_exported() {
         assert!(run.stderr.contains(message), "{} is not in {}", message, run.stderr);
         assert_eq!(listing(folder.path()), ["pump.gib"]);
     };
-    fails(&["--model", "spam.gib", "--to", "image", &out], 1, "spam.gib: only models of sequences");
+    fails(
+        &["--model", "spam.gib", "--to", "image", &out],
+        1,
+        "spam.gib: only models of sequences and tables",
+    );
     fails(&["--model", &model, "--to", "image", "--max-length", "0", &out], 2, "0 is not in 1..=65535");
     fails(&["--model", &model, "--to", "elf", &out], 2, "invalid value 'elf'");
     fails(&["--model", &model, "--to", "c", "--format", "columns", &out], 2, "--check");
@@ -178,4 +182,46 @@ fn damaged_images_are_refused_by_name() {
     ]);
     assert_eq!(run.code, 0);
     assert!(run.stderr.contains("longer than --max-length 2"), "{}", run.stderr);
+}
+
+#[test]
+fn a_field_is_exported_and_inspected() {
+    let folder =
+        folder(&[("t.csv", b"a,b,x,k\n0,0,1.5,u\n1,1,-2,v\n0,1,0.5,u\n1,0,0,v\n1,1,-1,u\n0,0,2,v\n")]);
+    let (data, model) = (path(&folder, "t.csv"), path(&folder, "t.gib"));
+    let train =
+        ["train", "--format", "table", &data, "--outputs", "a,b", "--inputs", "*", "--l2", "1", "--quiet"];
+    stdout(&[&train[..], &["--standardize", "--structure", "chain", "--model", &model]].concat());
+    let out = path(&folder, "t.img");
+    let said = stdout(&["export", "--model", &model, "--to", "image", "--attributes", "exact", &out]);
+    assert!(said.contains("2 variables, 3 factors, 3 attributes, 12 weights in f32"), "{said}");
+    let seen = stdout(&["inspect", &out]);
+    assert!(seen.contains("a junction tree") && seen.contains("  b: 0, 1"), "{seen}");
+    let source = path(&folder, "model.rs");
+    stdout(&["export", "--model", &model, "--to", "rust", &source]);
+    let source = fs::read_to_string(source).unwrap();
+    assert!(
+        source.contains("pub const K_U: u32") && source.contains("pub const TABLES: usize = 8;"),
+        "{source}"
+    );
+    for (args, message) in
+        [(["--to", "c"], "the C library labels sequences"), (["--scalar", "i8"], "in f32, not in i8")]
+    {
+        let to: &[&str] = if args[0] == "--to" { &[] } else { &["--to", "rust"] };
+        let run = run(&[&["export", "--model", &model], &args[..], to, &[&path(&folder, "no")]].concat());
+        assert_eq!(run.code, 1);
+        assert!(run.stderr.contains(message), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_scheme_is_in_the_image() {
+    let (folder, model) = trained();
+    let out = path(&folder, "pump.img");
+    stdout(&["export", "--model", &model, "--to", "image", "--scheme", "bio", "--quiet", &out]);
+    let inspected: serde_json::Value =
+        serde_json::from_str(&stdout(&["inspect", "--parameters", "--json", &out])).unwrap();
+    let text = inspected.to_string();
+    // JSON has no infinities: what is forbidden is null.
+    assert!(text.contains("null"), "{text}");
 }

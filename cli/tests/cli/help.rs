@@ -1031,11 +1031,14 @@ fn export() {
     assert_snapshot!(help(&["export", "--help"]), @r"
     Write a model as firmware can use it
 
-    Writes the image of a chain over sequences: words that `gibbsite_core::image::Image::open` (or
-    `gibbsite_open` in C) reads from flash without copying them, as a binary file or as source text.
-    Prints the bytes of flash (without code), the bytes of memory for sequences of --max-length, and
-    with --check how the image does on data against the model in double precision: labels that differ,
-    the worst error of a score (with its proven bound, for fixed point) and of a probability.
+    Writes the image of a chain over sequences or of a field over the columns of a table: words that
+    `gibbsite_core::image::Image::open` (or `gibbsite_open` in C; `FieldImage::open` for a field) reads
+    from flash without copying them, as a binary file or as source text. Prints the bytes of flash
+    (without code), the bytes of memory for sequences of --max-length, and with --check how the image
+    does on data against the model in double precision: labels that differ, the worst error of a score
+    (with its proven bound, for fixed point) and of a probability.
+
+    A field is exported in f32, for Rust, and with a junction tree if that takes up to 64 KiB of memory.
 
     Weights of 0 and attributes without weights are left out. Fixed point (i16, i8) needs additions and
     comparisons only, for cores without floating point.
@@ -1084,6 +1087,16 @@ fn export() {
               - numbers: By number only: the smallest image
 
               [default: hash]
+
+          --scheme <SCHEME>
+              Sequences: only labellings that are valid in this scheme
+
+              Possible values:
+              - bio:   `B-X` begins a chunk, `I-X` continues one, `O` is outside
+              - iobes: As bio, `E-X` ends a chunk, `S-X` is one of a single item
+
+          --forbid <FILE>
+              Sequences: transitions that are not allowed, a line `label<TAB>label` each
 
           --check <DATA>
               Compare with the model in double precision on this data

@@ -1,7 +1,8 @@
 //! Gaussian CRFs: means, and what is left when outputs are known.
 
-use crate::{GibbsiteModel, Status, image, put, read, status, write};
+use crate::{GAUSSIAN, GibbsiteModel, GibbsiteStatus, Made, Status, made, put, read, status, write};
 use core::ptr;
+use gibbsite_core::image::{GaussianImage, GaussianView};
 use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
 
 /// Facts about a Gaussian CRF.
@@ -47,6 +48,35 @@ fn take<'m>(memory: &mut &'m mut [f32], len: usize) -> Result<&'m mut [f32], Sta
     Ok(piece)
 }
 
+const _: () = assert!(size_of::<Made<GaussianImage<'static>>>() <= size_of::<GibbsiteModel>());
+
+/// The parts of a model that `gibbsite_gaussian_open` made.
+///
+/// # Safety
+/// As for `image` of `lib.rs`.
+unsafe fn view(at: *const GibbsiteModel) -> Result<GaussianView<'static>, Status> {
+    // SAFETY: the caller's promise; only `gibbsite_gaussian_open` writes this mark.
+    unsafe { made::<GaussianImage<'static>>(at, GAUSSIAN) }.map(GaussianImage::view)
+}
+
+/// Checks an image of `count` words that holds a Gaussian CRF and makes a model of it, for the functions below. The words are used where they are.
+///
+/// # Safety
+/// As the whole interface: see the head of `lib.rs`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gibbsite_gaussian_open(
+    model: *mut GibbsiteModel,
+    words: *const u32,
+    count: usize,
+) -> GibbsiteStatus {
+    // SAFETY: the caller's promises about `words` and `model` are those that `read` and `put` ask for.
+    status(unsafe {
+        read(words, count).and_then(|words| Ok(GaussianImage::open(words)?)).and_then(|image| {
+            put(model.cast::<Made<GaussianImage<'static>>>(), Made { mark: GAUSSIAN, content: image })
+        })
+    })
+}
+
 /// Tells how many inputs and outputs a Gaussian CRF has, and how much memory its functions need.
 ///
 /// # Safety
@@ -55,11 +85,10 @@ fn take<'m>(memory: &mut &'m mut [f32], len: usize) -> Result<&'m mut [f32], Sta
 pub unsafe extern "C" fn gibbsite_gaussian_facts_of(
     model: *const GibbsiteModel,
     facts: *mut GibbsiteGaussianFacts,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about `model` and `facts` are those that `image` and `put` ask for.
     status(unsafe {
-        image(model).and_then(|image| {
-            let view = image.gaussian()?;
+        view(model).and_then(|view| {
             let (p, entries) = (view.outputs(), view.entries());
             let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             let facts_found = GibbsiteGaussianFacts {
@@ -86,11 +115,11 @@ pub unsafe extern "C" fn gibbsite_gaussian_mean(
     deviations: *mut f32,
     memory: *mut f32,
     memory_count: usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises are those that the functions called here ask for.
     status(unsafe {
-        image(model).and_then(|image| {
-            let device = image.gaussian()?.model();
+        view(model).and_then(|view| {
+            let device = view.model();
             let p = device.terms().outputs();
             let mut memory = write(memory, memory_count)?;
             let (found, work) = (take(&mut memory, p)?, take(&mut memory, mean_len(p))?);
@@ -120,11 +149,11 @@ pub unsafe extern "C" fn gibbsite_gaussian_revise(
     deviations: *mut f32,
     memory: *mut f32,
     memory_count: usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises are those that the functions called here ask for.
     status(unsafe {
-        image(model).and_then(|image| {
-            let device = image.gaussian()?.model();
+        view(model).and_then(|view| {
+            let device = view.model();
             let (p, entries) = (device.terms().outputs(), device.terms().entries());
             let mut memory = write(memory, memory_count)?;
             let (found, spread) = (take(&mut memory, p)?, take(&mut memory, p)?);

@@ -4,6 +4,8 @@
 //! is [`GibbsiteStatus::Ok`]. The caller promises what C cannot check: that pointers lead to as much memory as is said, that
 //! handles are used as they were made and do not move, and that image, handles and memory stay as long as handles are used.
 #![no_std]
+// One promise for all, above: it would be repeated in every comment of the header.
+#![allow(clippy::missing_safety_doc)]
 
 pub mod gaussian;
 
@@ -51,7 +53,7 @@ impl From<ImageError> for Status {
             ImageError::NotAnImage => Self::NotAnImage,
             ImageError::Endianness => Self::Endianness,
             ImageError::Version { .. } => Self::Version,
-            ImageError::Scalar(_) | ImageError::Kind => Self::Scalar,
+            ImageError::Scalar(_) => Self::Scalar,
             _ => Self::Damaged,
         }
     }
@@ -71,7 +73,7 @@ impl From<InferError> for Status {
 }
 
 /// A model: room for what `gibbsite_open` makes. Not to be looked into.
-#[repr(C, align(8))]
+#[repr(C)]
 #[derive(Debug)]
 pub struct GibbsiteModel {
     /// Not to be looked into.
@@ -79,7 +81,7 @@ pub struct GibbsiteModel {
 }
 
 /// A sequence that is being labelled: room for what `gibbsite_start` makes. Not to be looked into.
-#[repr(C, align(8))]
+#[repr(C)]
 #[derive(Debug)]
 pub struct GibbsiteDecoder {
     /// Not to be looked into.
@@ -128,6 +130,7 @@ struct Made<T> {
 
 const MODEL: u32 = 0x6769_6d6f;
 const DECODER: u32 = 0x6769_6465;
+const GAUSSIAN: u32 = 0x6769_6761;
 
 type Model = Made<Image<'static>>;
 
@@ -142,7 +145,7 @@ const _: () = assert!(align_of::<Model>() <= align_of::<GibbsiteModel>());
 const _: () = assert!(size_of::<Made<Any>>() <= size_of::<GibbsiteDecoder>());
 const _: () = assert!(align_of::<Made<Any>>() <= align_of::<GibbsiteDecoder>());
 
-fn status(result: Result<(), Status>) -> Status {
+fn status(result: Result<(), Status>) -> GibbsiteStatus {
     result.err().unwrap_or(Status::Ok)
 }
 
@@ -203,15 +206,24 @@ unsafe fn put<T>(at: *mut T, value: T) -> Result<(), Status> {
 /// # Safety
 /// If not null and aligned, `at` leads to a handle that was made by the function for it, or to as many other initialised bytes.
 unsafe fn image<'a>(at: *const GibbsiteModel) -> Result<&'a Image<'static>, Status> {
-    let at = at.cast::<Model>();
+    // SAFETY: the caller's promise; only `gibbsite_open` writes this mark.
+    unsafe { made(at, MODEL) }
+}
+
+/// What a model's handle holds if it has this mark.
+///
+/// # Safety
+/// As for `image`, and the mark is written with a `T` only.
+unsafe fn made<'a, T>(at: *const GibbsiteModel, mark: u32) -> Result<&'a T, Status> {
+    let at = at.cast::<Made<T>>();
     if at.is_null() || !at.is_aligned() {
         return Err(Status::Pointer);
     }
     // SAFETY: not null and aligned; the mark is read before anything else is believed.
-    if unsafe { ptr::read(&raw const (*at).mark) } != MODEL {
+    if unsafe { ptr::read(&raw const (*at).mark) } != mark {
         return Err(Status::Pointer);
     }
-    // SAFETY: only `gibbsite_open` writes the mark, after the content.
+    // SAFETY: the mark is written after the content.
     Ok(unsafe { &(*at).content })
 }
 
@@ -233,11 +245,12 @@ unsafe fn decoder<'a>(at: *mut GibbsiteDecoder) -> Result<&'a mut Any, Status> {
 }
 
 /// Checks an image of `count` words and makes a model of it. The words are used where they are.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gibbsite_open(model: *mut GibbsiteModel, words: *const u32, count: usize) -> Status {
+pub unsafe extern "C" fn gibbsite_open(
+    model: *mut GibbsiteModel,
+    words: *const u32,
+    count: usize,
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about `words` and `model` are those that `read` and `put` ask for.
     status(unsafe {
         read(words, count)
@@ -247,11 +260,11 @@ pub unsafe extern "C" fn gibbsite_open(model: *mut GibbsiteModel, words: *const 
 }
 
 /// Tells how many labels and attributes a model has, and what its weights are.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gibbsite_facts_of(model: *const GibbsiteModel, facts: *mut GibbsiteFacts) -> Status {
+pub unsafe extern "C" fn gibbsite_facts_of(
+    model: *const GibbsiteModel,
+    facts: *mut GibbsiteFacts,
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about `model` and `facts` are those that `image` and `put` ask for.
     status(unsafe {
         image(model).and_then(|image| {
@@ -263,16 +276,13 @@ pub unsafe extern "C" fn gibbsite_facts_of(model: *const GibbsiteModel, facts: *
 }
 
 /// Tells how much memory a decoder needs: 32-bit words of scores, and bytes of back pointers. `lag` as in `gibbsite_start`.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_memory(
     model: *const GibbsiteModel,
     lag: i32,
     scores: *mut usize,
     back: *mut usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `image` and `put` ask for.
     status(unsafe {
         image(model).and_then(|image| {
@@ -288,16 +298,13 @@ pub unsafe extern "C" fn gibbsite_memory(
 }
 
 /// Finds an attribute by its name of `length` bytes.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_attribute(
     model: *const GibbsiteModel,
     name: *const u8,
     length: usize,
     attribute: *mut u32,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `image`, `read` and `put` ask for.
     status(unsafe {
         image(model).and_then(|image| {
@@ -308,16 +315,13 @@ pub unsafe extern "C" fn gibbsite_attribute(
 }
 
 /// Writes the name of a label and a zero byte to `room` bytes at `name`.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_label_name(
     model: *const GibbsiteModel,
     label: u8,
     name: *mut u8,
     room: usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `image` and `write` ask for.
     status(unsafe {
         image(model).and_then(|image| {
@@ -347,9 +351,6 @@ fn make<W: Weight>(
 
 /// Makes a decoder in memory that `gibbsite_memory` has told the size of. With `lag` at least 0 the label of an item is known `lag`
 /// items later; with `lag` -1 all labels are known at the end, of at most as many items as the image was made for.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_start(
     decoder: *mut GibbsiteDecoder,
@@ -359,7 +360,7 @@ pub unsafe extern "C" fn gibbsite_start(
     scores_count: usize,
     back: *mut u8,
     back_count: usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `image`, `write` and `put` ask for; `f32` and `i32` have the size and
     // alignment of `u32`, and zeros are values of both.
     status(unsafe {
@@ -402,9 +403,6 @@ unsafe fn tell(label: Option<u8>, due: *mut bool, out: *mut u8) -> Result<(), St
 }
 
 /// Takes the next item of an image with `f32` weights. `due` tells whether a label is known, which is then in `label`.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_push(
     decoder: *mut GibbsiteDecoder,
@@ -412,7 +410,7 @@ pub unsafe extern "C" fn gibbsite_push(
     count: usize,
     due: *mut bool,
     label: *mut u8,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `decoder`, `read` and `put` ask for.
     status(unsafe {
         self::decoder(decoder).and_then(|any| {
@@ -424,9 +422,6 @@ pub unsafe extern "C" fn gibbsite_push(
 }
 
 /// Takes the next item of an image in fixed point. `due` tells whether a label is known, which is then in `label`.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_push_fixed(
     decoder: *mut GibbsiteDecoder,
@@ -434,7 +429,7 @@ pub unsafe extern "C" fn gibbsite_push_fixed(
     count: usize,
     due: *mut bool,
     label: *mut u8,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `decoder`, `read` and `put` ask for.
     status(unsafe {
         self::decoder(decoder).and_then(|any| {
@@ -450,16 +445,13 @@ pub unsafe extern "C" fn gibbsite_push_fixed(
 }
 
 /// Writes the labels that are still to come to `labels`, how many to `count`, and begins another sequence.
-///
-/// # Safety
-/// As the whole interface: see the head of this file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_finish(
     decoder: *mut GibbsiteDecoder,
     labels: *mut u8,
     room: usize,
     count: *mut usize,
-) -> Status {
+) -> GibbsiteStatus {
     // SAFETY: the caller's promises about the pointers are those that `decoder`, `write` and `put` ask for.
     status(unsafe {
         self::decoder(decoder).and_then(|any| {

@@ -3,7 +3,7 @@
 use super::packed::byte;
 use super::scalar::fixed::half;
 use super::scalar::{FORBIDDEN, NONE, Scalar, Weight};
-use super::{Image, MAX_ITEMS, MAX_LABELS, Scales, id, log_add};
+use super::{Image, MAX_ITEMS, MAX_LABELS, Scales, id, log_add, smooth_len};
 use crate::arena::rows;
 use crate::error::{InferError, need};
 use crate::infer::chain::{Chain, Transitions};
@@ -23,7 +23,7 @@ pub const fn chain_memory(scalar: Scalar, labels: usize, items: usize) -> Option
     let scores = labels * items;
     let decode = 4 * decoder_len(labels) + whole_back_len(items, labels);
     let marginals = match scalar {
-        Scalar::F32 => 2 * scores + Chain::<f32>::forward_backward_len(items, labels) + labels * labels,
+        Scalar::F32 => scores + smooth_len(labels),
         Scalar::I16 | Scalar::I8 => scores + log_add::marginals_len(labels),
     };
     Some([decode, 4 * marginals])

@@ -1,8 +1,8 @@
 //! A Gaussian CRF in an image: sparse `L D Lᵀ` of Λ, Λ, Θ, in single precision.
 
-use super::id;
 use super::packed::{Text, Texts, ascending, packed_len, short};
 use super::section::Sections;
+use super::{id, open_sections};
 use crate::error::{ImageError, SectionFault};
 use crate::infer::gaussian::{Gaussian, Terms, deviations_len, given_len, is_pattern, mean_len};
 use core::ops::Range;
@@ -20,7 +20,41 @@ pub const fn gaussian_memory(outputs: usize, entries: usize) -> [usize; 2] {
     [mean.saturating_mul(4), revised.saturating_mul(4).saturating_add(outputs)]
 }
 
-/// A Gaussian CRF in an image. [`model`](Self::model) predicts.
+/// A checked image of a Gaussian CRF. It has a type of its own, so that firmware with a chain does not carry the checks.
+///
+/// ```
+/// use gibbsite_core::error::ImageError;
+/// use gibbsite_core::image::GaussianImage;
+/// assert_eq!(GaussianImage::open(&[0; 64]).unwrap_err(), ImageError::NotAnImage);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct GaussianImage<'a> {
+    sections: Sections<'a>,
+}
+
+impl<'a> GaussianImage<'a> {
+    /// Checks an image as [`Image::open`](super::Image::open) does, sections in ascending order, and last that the factor has the pattern of one.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn open(words: &'a [u32]) -> Result<Self, ImageError> {
+        let sections = open_sections(words, |s| (id::GAUSSIAN..=id::GAUSSIAN_LAST).contains(&s))?;
+        check(sections)?;
+        Ok(Self { sections })
+    }
+
+    /// Bytes of flash.
+    pub fn bytes(&self) -> usize {
+        self.sections.words().len().saturating_mul(4)
+    }
+
+    /// Its parts.
+    pub fn view(&self) -> GaussianView<'a> {
+        GaussianView::new(self.sections)
+    }
+}
+
+/// The parts of a Gaussian CRF in an image. [`model`](Self::model) predicts.
 #[derive(Clone, Copy, Debug)]
 pub struct GaussianView<'a> {
     inputs: usize,
@@ -42,16 +76,12 @@ pub struct GaussianView<'a> {
 
 /// The sections of an image in the order of their numbers; each is as long as the counts say.
 #[inline(never)]
-pub(super) fn check(sections: Sections<'_>) -> Result<(), ImageError> {
+fn check(sections: Sections<'_>) -> Result<(), ImageError> {
     let fault = |section, why| ImageError::Section { section, why };
     let ok = |section, good: bool| if good { Ok(()) } else { Err(fault(section, SectionFault::Value)) };
     let &[inputs, outputs, entries, weights, mean, revised] = sections.sized(id::GAUSSIAN, Some(6))? else {
         return Err(fault(id::GAUSSIAN, SectionFault::Length));
     };
-    // One image, one model.
-    if sections.get(id::SHAPE).is_some() {
-        return Err(fault(id::SHAPE, SectionFault::Unknown));
-    }
     let (n, p, entries, weights) = (inputs as usize, outputs as usize, entries as usize, weights as usize);
     let told = [mean as usize, revised as usize];
     let sane = n <= MAX_REALS && (1..=MAX_REALS).contains(&p) && told == gaussian_memory(p, entries);
@@ -80,29 +110,29 @@ pub(super) fn check(sections: Sections<'_>) -> Result<(), ImageError> {
     ok(id::INPUTS, (0..weights).all(|e| usize::from(short(input_of, e)) < n))?;
     ok(id::INPUT_WEIGHTS, f32s_are(sections.sized(id::INPUT_WEIGHTS, Some(weights))?, f32::is_finite))?;
     let (intercept, deviations) =
-        sections.sized(id::OUTPUTS, Some(2 * p))?.split_at_checked(p).unwrap_or((&[], &[]));
-    ok(id::OUTPUTS, f32s_are(intercept, f32::is_finite))?;
-    ok(id::OUTPUTS, f32s_are(deviations, |d| d >= 0.0 && d.is_finite()))?;
+        sections.sized(id::MOMENTS, Some(2 * p))?.split_at_checked(p).unwrap_or((&[], &[]));
+    ok(id::MOMENTS, f32s_are(intercept, f32::is_finite))?;
+    ok(id::MOMENTS, f32s_are(deviations, |d| d >= 0.0 && d.is_finite()))?;
     for (section, count) in [(id::OUTPUT_NAMES, p), (id::INPUT_NAMES, n)] {
         if let Some(names) = sections.get(section) {
             ok(section, Texts::open(names, count).is_some())?;
         }
     }
-    let view = GaussianView::new(sections).ok_or(fault(id::GAUSSIAN, SectionFault::Missing))?;
-    ok(id::FACTOR_ROWS, is_pattern::<f32>(&view))
+    ok(id::FACTOR_ROWS, is_pattern::<f32>(&GaussianView::new(sections)))
 }
 
 impl<'a> GaussianView<'a> {
-    /// Of sections that are checked, at least for their lengths; nothing if this is no Gaussian CRF.
+    /// Of sections that are checked, at least for their lengths.
     #[inline(never)]
-    pub(super) fn new(sections: Sections<'a>) -> Option<Self> {
-        let &[inputs, outputs, entries, ..] = sections.get(id::GAUSSIAN)? else { return None };
-        let (inputs, outputs, entries) = (inputs as usize, outputs as usize, entries as usize);
+    fn new(sections: Sections<'a>) -> Self {
+        let shape = sections.known(id::GAUSSIAN);
+        let count = |at: usize| shape.get(at).map_or(0, |&n| n as usize);
+        let (inputs, outputs, entries) = (count(0), count(1), count(2));
         let cut = |section, at| sections.known(section).split_at_checked(at).unwrap_or((&[], &[]));
         let (factor, pivots) = cut(id::FACTOR, entries);
         let (couplings, diagonal) = cut(id::PRECISION, entries);
-        let (intercept, deviations) = cut(id::OUTPUTS, outputs);
-        Some(Self {
+        let (intercept, deviations) = cut(id::MOMENTS, outputs);
+        Self {
             inputs,
             outputs,
             order: sections.known(id::PLACES),
@@ -118,7 +148,7 @@ impl<'a> GaussianView<'a> {
             intercept,
             deviations,
             sections,
-        })
+        }
     }
 
     /// To predict with: means, deviations, and both given outputs that are known.

@@ -10,26 +10,31 @@
 //! | `scalar` | `f32` and fixed point: what weights are and how they add up |
 //! | `lookup` | attributes by name |
 //! | `chain` | a linear chain: scores of items, transitions, decoding |
-//! | `log_add` | fixed point: marginals |
+//! | `log_add`, `smooth` | marginals in fixed point; in single precision |
 //! | `gaussian` | a Gaussian CRF |
+//! | `field` | a field over the columns of a table: its factor graph and junction tree |
 
 mod chain;
 mod checksum;
+mod field;
 mod gaussian;
 mod log_add;
 mod lookup;
 mod packed;
 mod scalar;
 mod section;
+mod smooth;
 
 pub use chain::{ChainView, Item, chain_memory};
 pub use checksum::Checksum;
-pub use gaussian::{GaussianView, MAX_REALS, gaussian_memory};
+pub use field::FieldImage;
+pub use gaussian::{GaussianImage, GaussianView, MAX_REALS, gaussian_memory};
 pub use log_add::marginals_len;
 pub use lookup::hash;
 pub use packed::Text;
 pub use scalar::{CLAMP, FORBIDDEN, ONE, Scalar, Weight};
 pub use section::{OPTIONAL, id};
+pub use smooth::smooth_len;
 
 use crate::arena::rows;
 use crate::error::{ImageError, SectionFault};
@@ -88,43 +93,7 @@ impl<'a> Image<'a> {
     /// # Errors
     /// The first thing that is wrong.
     pub fn open(words: &'a [u32]) -> Result<Self, ImageError> {
-        let Some(&[magic, version, mark, length, sum, count, 0, 0]) = words.first_chunk::<HEADER>() else {
-            return Err(match words.first() {
-                Some(&MAGIC) if words.len() < HEADER => ImageError::Truncated,
-                Some(&MAGIC) => ImageError::Section { section: 0, why: SectionFault::Value },
-                _ => ImageError::NotAnImage,
-            });
-        };
-        if magic == MAGIC.swap_bytes() || magic == MAGIC && mark == MARK.swap_bytes() {
-            return Err(ImageError::Endianness);
-        }
-        if magic != MAGIC || mark != MARK {
-            return Err(ImageError::NotAnImage);
-        }
-        let (major, minor) = ((version >> 16) as u16, version as u16);
-        if major != MAJOR {
-            return Err(ImageError::Version { major, minor });
-        }
-        let (length, count) = (length as usize, count as usize);
-        let table = count.checked_mul(ENTRY).and_then(|n| n.checked_add(HEADER));
-        let (Some(words), Some(table)) = (words.get(..length), table) else {
-            return Err(ImageError::Truncated);
-        };
-        if length < table {
-            return Err(ImageError::Truncated);
-        }
-        let mut checksum = Checksum::default();
-        checksum.add(&[magic, version, mark, length as u32, 0]);
-        checksum.add(words.get(5..).unwrap_or(&[]));
-        if checksum.finish() != sum {
-            return Err(ImageError::Checksum);
-        }
-        let sections = Sections::read(words, count)?;
-        if sections.get(id::GAUSSIAN).is_some() {
-            gaussian::check(sections)?;
-            return Ok(Self { sections, scalar: Scalar::F32 });
-        }
-        Self::check_chain(sections)
+        Self::check_chain(open_sections(words, |section| section <= id::LAST)?)
     }
 
     /// Checks the sections of a chain. One after the other, so that little of them is in memory at a time.
@@ -156,15 +125,7 @@ impl<'a> Image<'a> {
             ok(id::TRANSITIONS, f32::legal_transitions(transitions))?;
             ok(id::STATE_WEIGHTS, f32::legal_states(weights))?;
         }
-        let strings = sections.get(id::STRINGS);
-        if let Some(section) = strings {
-            ok(id::STRINGS, Texts::open(section, attributes).is_some())?;
-        }
-        match sections.get(id::ATTRIBUTES) {
-            None if strings.is_some() => return Err(fault(id::ATTRIBUTES, SectionFault::Missing)),
-            None => {}
-            Some(section) => ok(id::ATTRIBUTES, lookup::is_good(section, attributes))?,
-        }
+        check_names(sections, attributes)?;
         match sections.get(id::SCALES) {
             None if scalar == Scalar::F32 => {}
             None => return Err(fault(id::SCALES, SectionFault::Missing)),
@@ -253,23 +214,65 @@ impl<'a> Image<'a> {
     /// The chain, to label sequences with.
     ///
     /// # Errors
-    /// [`ImageError::Kind`] if this is no chain, [`ImageError::Scalar`] if the weights are of another kind.
+    /// [`ImageError::Scalar`] if the weights are of another kind.
     pub fn chain<W: Weight>(&self) -> Result<ChainView<'a, W>, ImageError> {
-        if self.sections.get(id::GAUSSIAN).is_some() {
-            Err(ImageError::Kind)
-        } else if W::SCALAR == self.scalar {
+        if W::SCALAR == self.scalar {
             Ok(ChainView::new(*self))
         } else {
             Err(ImageError::Scalar(self.scalar))
         }
     }
+}
 
-    /// The Gaussian CRF, to predict with.
-    ///
-    /// # Errors
-    /// [`ImageError::Kind`] if this is none.
-    pub fn gaussian(&self) -> Result<GaussianView<'a>, ImageError> {
-        GaussianView::new(self.sections).ok_or(ImageError::Kind)
+/// Header, checksum and section table of an image whose reader `knows` these sections.
+#[inline(always)]
+fn open_sections(words: &[u32], knows: impl Fn(u32) -> bool) -> Result<Sections<'_>, ImageError> {
+    let Some(&[magic, version, mark, length, sum, count, 0, 0]) = words.first_chunk::<HEADER>() else {
+        return Err(match words.first() {
+            Some(&MAGIC) if words.len() < HEADER => ImageError::Truncated,
+            Some(&MAGIC) => ImageError::Section { section: 0, why: SectionFault::Value },
+            _ => ImageError::NotAnImage,
+        });
+    };
+    if magic == MAGIC.swap_bytes() || magic == MAGIC && mark == MARK.swap_bytes() {
+        return Err(ImageError::Endianness);
+    }
+    if magic != MAGIC || mark != MARK {
+        return Err(ImageError::NotAnImage);
+    }
+    let (major, minor) = ((version >> 16) as u16, version as u16);
+    if major != MAJOR {
+        return Err(ImageError::Version { major, minor });
+    }
+    let (length, count) = (length as usize, count as usize);
+    let table = count.checked_mul(ENTRY).and_then(|n| n.checked_add(HEADER));
+    let (Some(words), Some(table)) = (words.get(..length), table) else {
+        return Err(ImageError::Truncated);
+    };
+    if length < table {
+        return Err(ImageError::Truncated);
+    }
+    let mut checksum = Checksum::default();
+    checksum.add(&[magic, version, mark, length as u32, 0]);
+    checksum.add(words.get(5..).unwrap_or(&[]));
+    if checksum.finish() != sum {
+        return Err(ImageError::Checksum);
+    }
+    Sections::read(words, count, knows)
+}
+
+/// Attributes by name: [`id::STRINGS`] (if there), which needs [`id::ATTRIBUTES`].
+#[inline(always)]
+fn check_names(sections: Sections<'_>, attributes: usize) -> Result<(), ImageError> {
+    let fault = |section, why| Err(ImageError::Section { section, why });
+    let strings = sections.get(id::STRINGS);
+    if strings.is_some_and(|section| Texts::open(section, attributes).is_none()) {
+        return fault(id::STRINGS, SectionFault::Value);
+    }
+    match sections.get(id::ATTRIBUTES) {
+        None if strings.is_some() => fault(id::ATTRIBUTES, SectionFault::Missing),
+        Some(section) if !lookup::is_good(section, attributes) => fault(id::ATTRIBUTES, SectionFault::Value),
+        _ => Ok(()),
     }
 }
 

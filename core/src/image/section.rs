@@ -32,6 +32,34 @@ pub mod id {
     pub const SCALES: u32 = 9;
     /// `log(1 + e^-d)` in units.
     pub const LOG_ADD: u32 = 10;
+    /// The largest number that a chain can have.
+    pub(crate) const LAST: u32 = LOG_ADD;
+    /// Counts of a field: variables, factors, edges, table entries, attributes, weights.
+    pub const FIELD: u32 = 32;
+    /// Arity of each variable.
+    pub const CARDS: u32 = 33;
+    /// Where each factor's scope begins.
+    pub const SCOPE_STARTS: u32 = 34;
+    /// The variables of all factors.
+    pub const SCOPES: u32 = 35;
+    /// Where each factor's table begins.
+    pub const TABLE_STARTS: u32 = 36;
+    /// What the tables hold if no attribute is there.
+    pub const TABLES: u32 = 37;
+    /// Where the weights of each attribute begin.
+    pub const WEIGHT_STARTS: u32 = 38;
+    /// The table entry that each weight adds to.
+    pub const WEIGHT_PLACES: u32 = 39;
+    /// The weights.
+    pub const WEIGHTS: u32 = 40;
+    /// Names of the variables.
+    pub const OUTPUTS: u32 = 41;
+    /// Names of the labels, variable after variable.
+    pub const OUTPUT_LABELS: u32 = 42;
+    /// A junction tree.
+    pub const PLAN: u32 = 43;
+    /// The largest number that a field can have.
+    pub(crate) const FIELD_LAST: u32 = 47;
     /// Gaussian CRF: counts, memory. An image with this section holds one.
     pub const GAUSSIAN: u32 = 48;
     /// Gaussian CRF: the output at each place of the order of elimination, and the place of each output.
@@ -51,15 +79,13 @@ pub mod id {
     /// Gaussian CRF: the weights.
     pub const INPUT_WEIGHTS: u32 = 56;
     /// Gaussian CRF: intercepts and standard deviations.
-    pub const OUTPUTS: u32 = 57;
+    pub const MOMENTS: u32 = 57;
     /// Gaussian CRF: names of the outputs.
     pub const OUTPUT_NAMES: u32 = 58;
     /// Gaussian CRF: names of the inputs.
     pub const INPUT_NAMES: u32 = 59;
-    /// Whether this version knows a section.
-    pub(crate) const fn known(section: u32) -> bool {
-        matches!(section, SHAPE..=LOG_ADD | GAUSSIAN..=INPUT_NAMES)
-    }
+    /// The largest number that a Gaussian CRF can have.
+    pub(crate) const GAUSSIAN_LAST: u32 = 63;
 }
 
 /// Sections by identifier. Nothing is remembered of the table but that it is good: a device's stack is short.
@@ -69,7 +95,12 @@ pub(crate) struct Sections<'a>(&'a [u32]);
 impl<'a> Sections<'a> {
     /// Reads the table: identifiers ascend (without [`OPTIONAL`]), sections follow one another without overlap and end
     /// inside the image, unknown ones may be skipped.
-    pub(crate) fn read(words: &'a [u32], count: usize) -> Result<Self, ImageError> {
+    #[inline(always)]
+    pub(crate) fn read(
+        words: &'a [u32],
+        count: usize,
+        knows: impl Fn(u32) -> bool,
+    ) -> Result<Self, ImageError> {
         let sections = Self(words);
         let (mut last, mut end) = (0, HEADER.saturating_add(count.saturating_mul(ENTRY)));
         for [raw, offset, length] in sections.entries() {
@@ -84,7 +115,7 @@ impl<'a> Sections<'a> {
                 return fault(SectionFault::Bounds);
             }
             end = next;
-            if !id::known(section) && raw & OPTIONAL == 0 {
+            if raw & OPTIONAL == 0 && !knows(section) {
                 return fault(SectionFault::Unknown);
             }
         }

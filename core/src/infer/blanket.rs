@@ -5,10 +5,10 @@
 //! compared: fewer violated factors first, then the sum of the finite entries.
 
 use super::layout::LOST;
-use crate::error::InferError;
+use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::VarId;
-use crate::math::Real;
+use crate::math::{Real, softmax};
 use crate::stride::{self, Axes};
 
 /// For each label `x` of `v`: `score(x) = Σ_{k∋v} log ψ_k(x, labels)` over the finite entries, and
@@ -102,4 +102,55 @@ pub(super) fn weigh_block<T: Real>(
 pub(super) fn check_labels<T: Real>(graph: &FactorGraph<'_, T>, labels: &[u32]) -> Result<(), InferError> {
     let fit = labels.len() == graph.variables() && labels.iter().zip(graph.cards()).all(|(l, c)| l < c);
     if fit { Ok(()) } else { Err(InferError::Shape) }
+}
+
+/// `P(x_v | all others)` into the first entries of `out`, one a label; `scratch` has as many. Labels of the other variables are in `labels` (that of
+/// `v` does not matter).
+///
+/// Among the labels of `v` only those that violate fewest factors (`-inf` entries) count, as in [`gibbs`](super::gibbs): where some label is possible, that is
+/// the conditional.
+///
+/// ```
+/// use gibbsite_core::graph::{FactorGraph, Incidence};
+/// use gibbsite_core::infer::conditional;
+/// let g = FactorGraph::new(&[2, 2], &[0, 2], &[0, 1], &[0, 4], &[1.0, 0.0, 0.0, 1.0])?;
+/// let (mut memory, mut p, mut scratch) = ([0; 16], [0.0f64; 2], [0.0; 2]);
+/// let incidence = Incidence::build(&g, &mut memory)?;
+/// conditional(&g, &incidence, &[1, 0], 1, &mut p, &mut scratch)?;
+/// assert!((p[1] - 1f64.exp() / (1.0 + 1f64.exp())).abs() < 1e-15);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`InferError::Shape`] for labels or a variable that are not there, [`InferError::Memory`]: nothing is then written.
+pub fn conditional<T: Real>(
+    graph: &FactorGraph<'_, T>,
+    incidence: &Incidence<'_>,
+    labels: &[u32],
+    v: u32,
+    out: &mut [T],
+    scratch: &mut [T],
+) -> Result<(), InferError> {
+    check_labels(graph, labels)?;
+    if v as usize >= graph.variables() {
+        return Err(InferError::Shape);
+    }
+    let card = graph.card(VarId(v));
+    need(card, out.len().min(scratch.len()))?;
+    let (out, violated) =
+        (out.get_mut(..card).unwrap_or(&mut []), scratch.get_mut(..card).unwrap_or(&mut []));
+    weigh(graph, incidence, labels, v, out, violated)?;
+    keep_fewest(out, violated);
+    softmax(out);
+    Ok(())
+}
+
+/// Rules out what violates more factors than it must.
+pub(super) fn keep_fewest<T: Real>(weight: &mut [T], violated: &[T]) {
+    let fewest = violated.iter().fold(T::INFINITY, |m, &c| m.smaller(c));
+    for (w, &c) in weight.iter_mut().zip(violated) {
+        if c > fewest {
+            *w = T::NEG_INFINITY;
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //! that violate fewest factors (`-inf` entries) are drawn, by the finite part of their weight. Once nothing
 //! is violated, these are exactly the labels of positive probability, and the rule is the Gibbs step.
 
-use super::blanket::{check_labels, weigh, weigh_block};
+use super::blanket::{check_labels, keep_fewest, weigh, weigh_block};
 use super::layout::{Dimensions, LOST, check_entries, span, starts};
 use super::message::axes;
 use crate::arena::Arena;
@@ -231,12 +231,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
         } else {
             weigh_block(&self.graph, &self.incidence, self.labels, block, weight, violated)?;
         }
-        let fewest = violated.iter().fold(T::INFINITY, |m, &c| m.smaller(c));
-        for (w, &c) in weight.iter_mut().zip(&*violated) {
-            if c > fewest {
-                *w = T::NEG_INFINITY;
-            }
-        }
+        keep_fewest(weight, violated);
         softmax(weight);
         Ok(weight)
     }

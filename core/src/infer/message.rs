@@ -516,6 +516,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
 }
 
 /// How the variable at position `at` of a scope lies inside the factor's table.
+#[inline(never)]
 pub(super) fn axes<T: Real>(
     graph: &FactorGraph<'_, T>,
     scope: &[u32],

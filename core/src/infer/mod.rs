@@ -16,3 +16,5 @@ mod priority;
 pub mod stream;
 pub mod tree;
 pub mod trw;
+
+pub use blanket::conditional;

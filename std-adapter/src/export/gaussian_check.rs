@@ -6,7 +6,7 @@ use crate::linalg::Dense;
 use crate::model::GaussianModel;
 use crate::par::Par;
 use gibbsite_core::error::InferError;
-use gibbsite_core::image::Image;
+use gibbsite_core::image::GaussianImage;
 use gibbsite_core::infer::gaussian::{deviations_len, given_len, mean_len};
 
 /// How an image does on data, against `f64`. Errors of means are in standard deviations of the output, those of deviations are relative.
@@ -33,8 +33,7 @@ pub fn check_gaussian(
     exported: &GaussianExported,
     x: &Dense,
 ) -> Result<GaussianCheckInfo, CheckError> {
-    let image = Image::open(&exported.words).map_err(CheckError::Image)?;
-    let device = image.gaussian().map_err(CheckError::Image)?.model();
+    let device = GaussianImage::open(&exported.words).map_err(CheckError::Image)?.view().model();
     let desk = model.forecaster().ok_or(CheckError::Row(0, InferError::BadValue))?;
     let (p, entries) = (exported.info.outputs, exported.info.entries);
     let known: Vec<bool> = (0..p).map(|j| j < p / 2).collect();

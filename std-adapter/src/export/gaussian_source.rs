@@ -35,13 +35,13 @@ fn names(model: &GaussianModel) -> [(&'static str, &[String]); 2] {
     ]
 }
 
-/// Rust source: `MODEL` for [`Image::open`](gibbsite_core::image::Image::open), sizes of memory, names of outputs and inputs if the model has some.
+/// Rust source: `MODEL` for [`GaussianImage::open`](gibbsite_core::image::GaussianImage::open), sizes of memory, names of outputs and inputs if the model has some.
 pub fn gaussian_rust_source(model: &GaussianModel, exported: &GaussianExported) -> String {
     let mut out = String::new();
     for line in heading(&exported.info) {
         let _ = writeln!(out, "// {line}");
     }
-    let _ = writeln!(out, "\n/// The model, for `gibbsite_core::image::Image::open`.");
+    let _ = writeln!(out, "\n/// The model, for `gibbsite_core::image::GaussianImage::open`.");
     let _ = writeln!(out, "pub static MODEL: [u32; {}] = [", exported.words.len());
     words(&mut out, &exported.words);
     out.push_str("];\n");

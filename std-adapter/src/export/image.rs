@@ -120,11 +120,11 @@ pub fn export(model: &SequenceModel, params: &ExportParams) -> Result<Exported, 
     Ok(Exported { words, attributes: numbers, info })
 }
 
-type Kept = Vec<(u32, Vec<(u32, f64)>)>;
+pub(super) type Kept = Vec<(u32, Vec<(u32, f64)>)>;
 pub(super) type Section = (u32, Vec<u32>);
 
 /// Orders the attributes and makes the sections that find them by name.
-fn number<'m>(
+pub(super) fn number<'m>(
     mut kept: Kept,
     naming: Naming,
     name: impl Fn(u32) -> &'m str,

@@ -3,12 +3,14 @@
 //! | file | what |
 //! | --- | --- |
 //! | `image` | the words: sections, checksum |
+//! | `field` | the words of a field over the columns of a table |
 //! | `quantise` | fixed point: scales, rounding, the table for log-add |
 //! | `source` | the words as C or Rust source |
 //! | `check` | the image against the model in `f64`, on data |
 //! | `gaussian`, `gaussian_source`, `gaussian_check` | the same for Gaussian CRFs |
 
 mod check;
+mod field;
 mod gaussian;
 mod gaussian_check;
 mod gaussian_source;
@@ -17,11 +19,12 @@ mod quantise;
 mod source;
 
 pub use check::{CheckError, CheckInfo, check};
+pub use field::{ExportedField, FieldExportInfo, FieldExportParams, export_field};
 pub use gaussian::{GaussianExported, GaussianInfo, export_gaussian};
 pub use gaussian_check::{GaussianCheckInfo, check_gaussian};
 pub use gaussian_source::{gaussian_c_source, gaussian_rust_source};
 pub use image::export;
-pub use source::{c_source, rust_source};
+pub use source::{c_source, field_source, rust_source};
 
 pub use gibbsite_core::image::Scalar;
 use std::fmt;

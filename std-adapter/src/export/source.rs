@@ -1,8 +1,8 @@
 //! The image as source text: a constant in flash, and the numbers that firmware needs beside it.
 
 use super::image::label_names;
-use super::{ExportParams, Exported};
-use crate::model::SequenceModel;
+use super::{ExportParams, Exported, ExportedField};
+use crate::model::{FieldModel, SequenceModel};
 use gibbsite_core::infer::stream::{decoder_len, whole_back_len};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -26,20 +26,12 @@ fn facts<'a>(model: &'a SequenceModel, params: &ExportParams, exported: &'a Expo
         format!("{} labels, {} attributes, {} weights", info.labels, info.attributes, info.weights),
         format!("flash {} bytes; RAM {} bytes for sequences of {}", info.flash, info.ram, params.longest),
     ];
-    let mut attributes = Vec::new();
-    let mut seen = HashSet::new();
-    if info.attributes <= NAMED {
-        for (a, number) in exported.attributes.iter().enumerate() {
-            let (Some(number), Some(name)) = (number, model.alphabet.attributes.name(a as u32)) else {
-                continue;
-            };
-            let mut constant = identifier(name);
-            while !seen.insert(constant.clone()) {
-                constant = format!("{constant}_{number}");
-            }
-            attributes.push((constant, *number, name));
-        }
-    }
+    let named = exported
+        .attributes
+        .iter()
+        .enumerate()
+        .filter_map(|(a, number)| Some(((*number)?, model.alphabet.attributes.name(a as u32)?)));
+    let attributes = if info.attributes <= NAMED { constants(named) } else { vec![] };
     Facts {
         heading,
         labels: label_names(&model.alphabet.labels),
@@ -47,6 +39,20 @@ fn facts<'a>(model: &'a SequenceModel, params: &ExportParams, exported: &'a Expo
         back: whole_back_len(params.longest, info.labels),
         attributes,
     }
+}
+
+/// A constant's name for each attribute.
+fn constants<'a>(named: impl Iterator<Item = (u32, &'a str)>) -> Vec<(String, u32, &'a str)> {
+    let mut seen = HashSet::new();
+    named
+        .map(|(number, name)| {
+            let mut constant = identifier(name);
+            while !seen.insert(constant.clone()) {
+                constant = format!("{constant}_{number}");
+            }
+            (constant, number, name)
+        })
+        .collect()
 }
 
 /// Upper case, `_` for what no identifier may have.
@@ -118,13 +124,48 @@ pub fn rust_source(model: &SequenceModel, params: &ExportParams, exported: &Expo
         let _ = writeln!(out, "    {},", quoted(label, false));
     }
     out.push_str("];\n");
-    if !facts.attributes.is_empty() {
-        out.push_str("/// Numbers of the attributes.\npub mod attribute {\n");
-        for (name, number, original) in &facts.attributes {
-            let _ = writeln!(out, "    /// `{}`", remark(original));
-            let _ = writeln!(out, "    pub const {name}: u32 = {number};");
-        }
-        out.push_str("}\n");
+    rust_attributes(&mut out, &facts.attributes);
+    out
+}
+
+fn rust_attributes(out: &mut String, attributes: &[(String, u32, &str)]) {
+    if attributes.is_empty() {
+        return;
+    }
+    out.push_str("/// Numbers of the attributes.\npub mod attribute {\n");
+    for (name, number, original) in attributes {
+        let _ = writeln!(out, "    /// `{}`", remark(original));
+        let _ = writeln!(out, "    pub const {name}: u32 = {number};");
+    }
+    out.push_str("}\n");
+}
+
+/// Rust source of a field: `MODEL` for [`FieldImage::open`](gibbsite_core::image::FieldImage::open), sizes, names of outputs, numbers of
+/// attributes.
+pub fn field_source(model: &FieldModel, exported: &ExportedField) -> String {
+    let info = &exported.info;
+    let mut out = String::from("// Written by `gibbsite export`; do not edit.\n");
+    let _ = writeln!(
+        out,
+        "// {} variables, {} factors, {} attributes, {} weights; flash {} bytes",
+        info.variables, info.factors, info.attributes, info.weights, info.flash
+    );
+    let _ = writeln!(out, "\n/// The model, for `gibbsite_core::image::FieldImage::open`.");
+    let _ = writeln!(out, "pub static MODEL: [u32; {}] = [", exported.words.len());
+    words(&mut out, &exported.words);
+    let _ = writeln!(
+        out,
+        "];\n/// Entries of the tables of a sample.\npub const TABLES: usize = {};",
+        info.tables / 4
+    );
+    let outputs = &model.schema.outputs;
+    let _ = writeln!(out, "/// Names of the variables.\npub const OUTPUTS: [&str; {}] = [", outputs.len());
+    for name in outputs {
+        let _ = writeln!(out, "    {},", quoted(name, false));
+    }
+    out.push_str("];\n");
+    if info.attributes <= NAMED {
+        rust_attributes(&mut out, &constants((0..).zip(exported.attributes.iter().map(String::as_str))));
     }
     out
 }

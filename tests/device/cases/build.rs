@@ -1,14 +1,25 @@
 //! What the desk prepares and the device has in flash: the junction tree of the grid, and exported model images.
 use gibbsite::data::network::Network;
 use gibbsite::data::sequences::Alphabet;
-use gibbsite::export::{ExportParams, Scalar, export, export_gaussian};
+use gibbsite::data::table::Table;
+use gibbsite::export::{
+    ExportParams, FieldExportParams, Naming, Scalar, c_source, export, export_field, export_gaussian,
+};
 use gibbsite::features::Index;
+use gibbsite::field::schema::Columns;
+use gibbsite::field::train::{Optimize, index};
+use gibbsite::field::{Schema, Structure};
 use gibbsite::linalg::Dense;
 use gibbsite::model::sequence::{Facts, Origin};
-use gibbsite::model::{GaussianFacts, GaussianModel, SequenceModel};
+use gibbsite::model::{FieldModel, GaussianFacts, GaussianModel, SequenceModel, field};
 use gibbsite::plan::{PlanParams, plan};
 use std::fmt::Write;
-use std::{env, error::Error, fs, path::PathBuf};
+use std::{
+    env,
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
 
 #[allow(dead_code)]
 #[path = "src/grid.rs"]
@@ -26,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let params = PlanParams { block: 8, ..PlanParams::default() };
     let words = plan(&network, &params)?.words;
     fs::write(out.join("grid_plan.rs"), format!("&{words:?}"))?;
-    fs::write(out.join("images.rs"), images()?)?;
+    fs::write(out.join("images.rs"), images(&out)?)?;
     println!("cargo:rerun-if-changed=src/grid.rs");
     println!("cargo:rerun-if-changed=build.rs");
     Ok(())
@@ -117,7 +128,22 @@ fn gaussian(numbers: &mut Numbers) -> GaussianModel {
     GaussianModel { lambda, theta, intercept, inputs: None, outputs: None, facts }
 }
 
-fn images() -> Result<String, Box<dyn Error>> {
+/// A grid of three by three outputs with two inputs each sees, weights drawn at random.
+fn field(numbers: &mut Numbers) -> Result<FieldModel, Box<dyn Error>> {
+    let table = Table::read(
+        b"a,b,c,d,e,f,g,h,i,x,k\n0,0,0,0,0,0,0,0,0,1,u\n1,1,1,1,2,1,1,1,1,3,v\n1,1,1,1,1,1,1,1,1,2,v\n",
+    )?;
+    let columns = Columns::choose(&table, "a,b,c,d,e,f,g,h,i", "x,k")?;
+    let (schema, _) = Schema::learn(&table, &columns, false, true)?;
+    let field = schema.field(&Structure::Grid { rows: 3, columns: 3 })?;
+    let index = index(&field, &schema.template_attributes(&field), Optimize::Joint)?;
+    let theta = (0..index.len()).map(|_| numbers.next()).collect();
+    let facts = field::Facts::default();
+    Ok(FieldModel { schema, structure: "grid:3x3".into(), field, index, theta, facts })
+}
+
+/// The images and items as Rust; for the firmware in C, in a folder for each scalar, as headers.
+fn images(out: &Path) -> Result<String, Box<dyn Error>> {
     let mut numbers = Numbers(1);
     let small = model(LABELS, ATTRIBUTES, &mut numbers)?;
     let mut text = String::new();
@@ -127,15 +153,26 @@ fn images() -> Result<String, Box<dyn Error>> {
     };
     let mut numbering = Vec::new();
     for (name, scalar) in [("F32", Scalar::F32), ("I16", Scalar::I16), ("I8", Scalar::I8)] {
-        let exported = export(&small, &ExportParams { scalar, longest: ITEMS, ..ExportParams::default() })?;
+        let params = ExportParams { scalar, longest: ITEMS, ..ExportParams::default() };
+        let exported = export(&small, &params)?;
         put(name, &exported.words);
+        let folder = out.join("c").join(name.to_lowercase());
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("model.h"), c_source(&small, &params, &exported))?;
         numbering = exported.attributes;
     }
     let large = model(LABELS, 1700, &mut numbers)?;
     put("LARGE", &export(&large, &ExportParams::default())?.words);
     put("GAUSS", &export_gaussian(&gaussian(&mut Numbers(2)), false)?.words);
+    let field = export_field(
+        &field(&mut numbers)?,
+        &FieldExportParams { naming: Naming::Hash, ..FieldExportParams::default() },
+    )?;
+    put("FIELD", &field.words);
     // Items of four attributes, of which one has another value than 1.
     let (mut floats, mut fixed) = (String::new(), String::new());
+    let (mut c_floats, mut c_fixed, mut starts, mut count) =
+        (String::new(), String::new(), String::from("0"), 0);
     for _ in 0..ITEMS {
         floats.push_str("&[");
         fixed.push_str("&[");
@@ -146,10 +183,23 @@ fn images() -> Result<String, Box<dyn Error>> {
             if let Some(a) = numbering[a] {
                 write!(floats, "({a}, {value:?}), ")?;
                 write!(fixed, "({a}, {}), ", (value * 65_536.0) as i32)?;
+                write!(c_floats, "{{{a}, {value:?}f}}, ")?;
+                write!(c_fixed, "{{{a}, {}}}, ", (value * 65_536.0) as i32)?;
+                count += 1;
             }
         }
         floats.push_str("], ");
         fixed.push_str("], ");
+        write!(starts, ", {count}")?;
+    }
+    let c = [("f32", "", &c_floats), ("i16", "_fixed", &c_fixed), ("i8", "_fixed", &c_fixed)];
+    for (scalar, suffix, features) in c {
+        let text = format!(
+            "#define ITEMS {ITEMS}\n#define PUSH gibbsite_push{suffix}\n\
+             static const gibbsite_feature{suffix} features[] = {{{features}}};\n\
+             static const uint16_t starts[ITEMS + 1] = {{{starts}}};\n"
+        );
+        fs::write(out.join("c").join(scalar).join("items.h"), text)?;
     }
     writeln!(text, "/// Items.\npub static FLOATS: [&[(u32, f32)]; {ITEMS}] = [{floats}];")?;
     writeln!(text, "/// The same items.\npub static FIXED: [&[(u32, i32)]; {ITEMS}] = [{fixed}];")?;

@@ -6,7 +6,7 @@ use gibbsite::gaussian::factor::SparseFactor;
 use gibbsite::linalg::Dense;
 use gibbsite::model::{GaussianFacts, GaussianModel};
 use gibbsite_core::error::{ImageError, InferError, SectionFault};
-use gibbsite_core::image::{Checksum, Image, id};
+use gibbsite_core::image::{Checksum, GaussianImage, Image, id};
 use gibbsite_core::infer::gaussian::{Gaussian, Plain, Terms, deviations_len, given_len, mean_len};
 use gibbsite_core::math::Real;
 use gibbsite_tests::gaussian::{Rows, from_fn, inverse, noise, times};
@@ -147,8 +147,7 @@ proptest! {
         }
 
         let exported = export_gaussian(&whole, true).unwrap();
-        let image = Image::open(&exported.words).unwrap();
-        let view = image.gaussian().unwrap();
+        let view = GaussianImage::open(&exported.words).unwrap().view();
         let single = |v: &[f64]| v.iter().map(|&v| v as f32).collect::<Vec<f32>>();
         let found = ask(&view.model(), &single(&x), &single(&y), &known).unwrap();
         for (f, e) in found.iter().flatten().zip(expected.iter().flatten()) {
@@ -156,7 +155,7 @@ proptest! {
         }
         let name = view.output_name(p - 1).map(|t| t.collect::<Vec<u8>>());
         prop_assert_eq!(name, named.then(|| format!("y{}", p - 1).into_bytes()));
-        prop_assert!(image.chain::<f32>().is_err());
+        prop_assert!(Image::open(&exported.words).is_err());
         let info = check_gaussian(&whole, &exported, &Dense::from_fn(3, n, |i, j| (i + j) as f64)).unwrap();
         prop_assert!(info.rows == 3 && info.worst_mean < 1e-4 && info.worst_revised_mean < 1e-4, "{info:?}");
         prop_assert!(info.worst_deviation < 1e-5 && info.worst_revised_deviation < 1e-4, "{info:?}");
@@ -172,7 +171,7 @@ proptest! {
         let mut sum = Checksum::default();
         sum.add(&words);
         words[4] = sum.finish();
-        if let Ok(view) = Image::open(&words).and_then(|image| image.gaussian()) {
+        if let Ok(view) = GaussianImage::open(&words).map(|image| image.view()) {
             let p = view.outputs();
             let _ = ask(&view.model(), &vec![1.0; view.inputs()], &vec![0.5; p], &vec![false; p]);
         }
@@ -194,8 +193,7 @@ fn the_order_keeps_factors_sparse() {
 #[test]
 fn errors_leave_the_answer_alone() {
     let exported = export_gaussian(&model(5, 3, 4, false), false).unwrap();
-    let image = Image::open(&exported.words).unwrap();
-    let device = image.gaussian().unwrap().model();
+    let device = GaussianImage::open(&exported.words).unwrap().view().model();
     let mut mean = [7.0; 4];
     let mut memory = [0.0; mean_len(4)];
     for (x, room, error) in [
@@ -232,7 +230,7 @@ fn what_open_refuses() {
         let mut sum = Checksum::default();
         sum.add(&words);
         words[4] = sum.finish();
-        Image::open(&words).err()
+        GaussianImage::open(&words).err()
     };
     let value = |section| Some(ImageError::Section { section, why: SectionFault::Value });
     let nan = f32::NAN.to_bits();
@@ -248,12 +246,12 @@ fn what_open_refuses() {
         (id::INPUTS, 0, 0xffff_ffff),
         (id::INPUT_STARTS, 0, 1),
         (id::INPUT_WEIGHTS, 0, nan),
-        (id::OUTPUTS, 0, nan),
-        (id::OUTPUTS, 9, (-1f32).to_bits()),
+        (id::MOMENTS, 0, nan),
+        (id::MOMENTS, 9, (-1f32).to_bits()),
     ] {
         assert_eq!(refused(section, at, word), value(section), "section {section}, word {at}");
     }
-    let entries = Image::open(&good).unwrap().gaussian().unwrap().entries();
+    let entries = GaussianImage::open(&good).unwrap().view().entries();
     assert_eq!(refused(id::FACTOR, entries, 0), value(id::FACTOR));
     assert_eq!(refused(id::PRECISION, entries, (-1f32).to_bits()), value(id::PRECISION));
 }

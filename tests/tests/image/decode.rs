@@ -3,8 +3,8 @@
 use gibbsite::export::{ExportError, ExportParams, Exported, Naming, Scalar, export};
 use gibbsite::model::SequenceModel;
 use gibbsite_core::error::InferError;
-use gibbsite_core::image::{ChainView, Image, Weight, marginals_len};
-use gibbsite_core::infer::chain::Chain;
+use gibbsite_core::image::{ChainView, Image, Weight, marginals_len, smooth_len};
+use gibbsite_core::infer::chain::{Chain, Transitions};
 use gibbsite_core::infer::stream::{Decoder, Filter, decoder_len, filter_len, whole_back_len};
 use gibbsite_tests::regression::rng;
 use gibbsite_tests::sequence::{Item, items, labellings, model, score};
@@ -292,4 +292,50 @@ fn what_images_cannot_hold_is_refused() {
     assert!(matches!(export(&large, &ExportParams::default()).err(), Some(ExportError::Weight(_))));
     let fixed = ExportParams { scalar: Scalar::I16, naming: Naming::Numbers, ..ExportParams::default() };
     assert!(export(&model(256, 2, 1.0, &mut rng), &fixed).is_ok());
+}
+
+/// Marginals in single precision against those in double, on the scores that the image gives.
+#[test]
+fn marginals_in_place_are_those_of_the_chain() {
+    for seed in 0..60u64 {
+        let mut rng = rng(seed);
+        let (labels, attributes) = (rng.random_range(1..7), rng.random_range(1..9));
+        // Up to the range that is promised: items and transitions of ±13.
+        let model = model(labels, attributes, [1.0, 6.0, 13.0][seed as usize % 3], &mut rng);
+        let forbidden = if labels > 1 && seed.is_multiple_of(2) { vec![(0, 1)] } else { vec![] };
+        let params = ExportParams { longest: 12, forbidden, ..ExportParams::default() };
+        let exported = export(&model, &params).unwrap();
+        let image = Image::open(&exported.words).unwrap();
+        let view = image.chain::<f32>().unwrap();
+        let items = rng.random_range(0..12usize);
+        let mut rows = vec![0.0f32; items * labels];
+        for row in rows.chunks_mut(labels) {
+            let a = rng.random_range(0..image.attributes().max(1) as u32);
+            if (a as usize) < image.attributes() {
+                view.score(&[(a, 1.0)], row).unwrap();
+            }
+        }
+        let states: Vec<f64> = rows.iter().map(|&s| f64::from(s)).collect();
+        let table: Vec<f64> =
+            (0..labels * labels).map(|k| f64::from(view.transition(k / labels, k % labels))).collect();
+        let chain = Chain::new(labels, &states, Transitions::Shared(&table)).unwrap();
+        let mut expected = vec![0.0; states.len()];
+        let mut memory = vec![0.0; Chain::<f64>::forward_backward_len(items, labels)];
+        let done = chain.forward_backward(&mut expected, None, &mut memory);
+        let kept = rows.clone();
+        let mut memory = vec![0.0; smooth_len(labels)];
+        assert!(matches!(view.marginals(&mut rows, &mut memory[1..]), Err(InferError::Memory { .. })));
+        if !rows.is_empty() {
+            let mut bad = rows.clone();
+            bad[0] = f32::NAN;
+            assert_eq!(view.marginals(&mut bad, &mut memory), Err(InferError::BadValue));
+            assert_eq!(bad[1..], rows[1..]);
+        }
+        assert_eq!(kept, rows);
+        let found = view.marginals(&mut rows, &mut memory);
+        assert_eq!(found.is_ok(), done.is_ok(), "seed {seed}");
+        for (p, q) in rows.iter().zip(&expected) {
+            assert!((f64::from(*p) - q).abs() < 3e-6, "seed {seed}: {rows:?} {expected:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::image::text;
 use crate::cmd::export::size;
-use gibbsite_core::image::{GaussianView, Image, gaussian_memory};
+use gibbsite_core::image::{GaussianImage, GaussianView, gaussian_memory};
 use gibbsite_core::infer::gaussian::Terms;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -28,7 +28,8 @@ fn parameters(view: &GaussianView<'_>) -> (Vec<(usize, usize, f32)>, Vec<(usize,
     (lambda, theta)
 }
 
-pub(super) fn as_json(image: &Image<'_>, view: &GaussianView<'_>, all: bool) -> String {
+pub(super) fn as_json(image: &GaussianImage<'_>, all: bool) -> String {
+    let view = &image.view();
     let (p, entries) = (view.outputs(), view.entries());
     let [ram, revised] = gaussian_memory(p, entries);
     let mut value = json!({
@@ -55,7 +56,8 @@ pub(super) fn as_json(image: &Image<'_>, view: &GaussianView<'_>, all: bool) -> 
     format!("{value}\n")
 }
 
-pub(super) fn as_text(image: &Image<'_>, view: &GaussianView<'_>, all: bool) -> String {
+pub(super) fn as_text(image: &GaussianImage<'_>, all: bool) -> String {
+    let view = &image.view();
     let mut out = "Model image of a Gaussian CRF (f32)\n".to_owned();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(out, "  {name:<22} {value}");

@@ -1,7 +1,7 @@
 //! What a model image holds.
 
 use crate::cmd::export::{scalar_name, size};
-use gibbsite_core::image::{ChainView, Image, Scalar, Weight, chain_memory};
+use gibbsite_core::image::{ChainView, FieldImage, Image, Scalar, Weight, chain_memory};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -115,4 +115,46 @@ pub(super) fn as_text(image: &Image<'_>, parameters: bool) -> anyhow::Result<Str
         }
     }
     Ok(out)
+}
+
+fn outputs(image: &FieldImage<'_>) -> Vec<(String, Vec<String>)> {
+    let each = image.cards().iter().enumerate();
+    each.map(|(v, &card)| {
+        let labels = (0..card).map(|l| text(image.label(v, l), l as usize)).collect();
+        (text(image.output(v), v), labels)
+    })
+    .collect()
+}
+
+pub(super) fn field_json(image: &FieldImage<'_>) -> String {
+    let outputs = outputs(image).into_iter().map(|(name, labels)| json!({ "name": name, "labels": labels }));
+    let value = json!({
+        "kind": "image of a field",
+        "scalar": "f32",
+        "flash_bytes": image.bytes(),
+        "ram_tables_bytes": 4 * image.tables_len(),
+        "outputs": outputs.collect::<Vec<_>>(),
+        "factors": image.factors(),
+        "attributes": image.attributes(),
+        "nonzeros": image.weights(),
+        "junction_tree": image.has_plan(),
+    });
+    format!("{value}\n")
+}
+
+pub(super) fn field_text(image: &FieldImage<'_>) -> String {
+    let mut out = format!(
+        "image of a field: {} variables, {} factors, {} attributes, {} weights in f32\n  flash {}, tables {}, {} junction tree\n",
+        image.variables(),
+        image.factors(),
+        image.attributes(),
+        image.weights(),
+        size(image.bytes()),
+        size(4 * image.tables_len()),
+        if image.has_plan() { "a" } else { "no" }
+    );
+    for (name, labels) in outputs(image) {
+        let _ = writeln!(out, "  {name}: {}", labels.join(", "));
+    }
+    out
 }

@@ -14,7 +14,8 @@ use gibbsite::infer::{Mebibytes, Prospect, inspect};
 use gibbsite::model::container::is_model;
 use gibbsite::model::regression::task_name;
 use gibbsite::model::{Container, FieldModel, GaussianModel, Kind, RegressionModel, SequenceModel};
-use gibbsite_core::image::Image;
+use gibbsite_core::error::ImageError;
+use gibbsite_core::image::{FieldImage, GaussianImage, Image, id};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -52,14 +53,20 @@ fn inspect_uai(config: &config::Inspect, source: &Source) -> anyhow::Result<Outc
 
 fn inspect_image(config: &config::Inspect, source: &Source, words: &[u32]) -> anyhow::Result<Outcome> {
     let common = &config.common;
-    let image = Image::open(words).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))?;
-    let text = if let Ok(view) = image.gaussian() {
-        let write = if common.json { gaussian_image::as_json } else { gaussian_image::as_text };
-        write(&image, &view, config.parameters)
-    } else if common.json {
-        image::as_json(&image, config.parameters)?
-    } else {
-        image::as_text(&image, config.parameters)?
+    let bad = |e: ImageError| anyhow::anyhow!("{}: {e}", source.name);
+    // The first section of a field and that of a Gaussian CRF are ones that no chain has.
+    let text = match Image::open(words) {
+        Err(ImageError::Section { section: id::FIELD, .. }) => {
+            let image = FieldImage::open(words).map_err(bad)?;
+            if common.json { image::field_json(&image) } else { image::field_text(&image) }
+        }
+        Err(ImageError::Section { section: id::GAUSSIAN, .. }) => {
+            let image = GaussianImage::open(words).map_err(bad)?;
+            let write = if common.json { gaussian_image::as_json } else { gaussian_image::as_text };
+            write(&image, config.parameters)
+        }
+        other if common.json => image::as_json(&other.map_err(bad)?, config.parameters)?,
+        other => image::as_text(&other.map_err(bad)?, config.parameters)?,
     };
     output::write(common.output.as_deref(), text.as_bytes())?;
     Ok(Outcome::Done)

@@ -1,6 +1,6 @@
 //! Labels for sequences.
 
-use crate::config::{Data, SequenceOptions};
+use crate::config::Data;
 use crate::{Outcome, args, config, output};
 use anyhow::anyhow;
 use gibbsite::data::sequences::{Format, ReadParams, Report, Sequences, Template, read_known};
@@ -12,6 +12,7 @@ use gibbsite::sequence::scheme::{Constraints, Scheme};
 use gibbsite::sequence::tagger::{Tagged, Tagger, Want};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::Path;
 
 pub(crate) fn run(config: &config::Predict, model: &SequenceModel) -> anyhow::Result<Outcome> {
     let common = &config.common;
@@ -19,7 +20,7 @@ pub(crate) fn run(config: &config::Predict, model: &SequenceModel) -> anyhow::Re
     let (sequences, report) = read(&config.data, model, !options.unlabelled, common.par)?;
     remark(common, &report, &sequences);
     let mut constraints = constraints(options.scheme, model)?;
-    forbid(options, model, &mut constraints)?;
+    forbid(options.forbid.as_deref(), model, &mut constraints)?;
     let want = Want {
         best: options.best.unwrap_or(1),
         marginals: config.marginals,
@@ -108,12 +109,12 @@ pub(in crate::cmd) fn constraints(
 }
 
 /// Adds the transitions of `--forbid`.
-fn forbid(
-    options: &SequenceOptions,
+pub(in crate::cmd) fn forbid(
+    path: Option<&Path>,
     model: &SequenceModel,
     constraints: &mut Constraints,
 ) -> anyhow::Result<()> {
-    let Some(path) = &options.forbid else { return Ok(()) };
+    let Some(path) = path else { return Ok(()) };
     let source = Source::open(path)?;
     for (n, line) in String::from_utf8_lossy(&source.bytes).lines().enumerate() {
         if line.trim().is_empty() {

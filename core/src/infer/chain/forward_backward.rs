@@ -112,6 +112,7 @@ impl<'a, T: Real> Chain<'a, T> {
     }
 
     /// All `α`; returns `log Z`. The place of the pairwise marginals keeps exponentials for the way back.
+    #[inline(never)]
     fn pass_forward(
         &self,
         kernel: &Kernel<T>,
@@ -140,6 +141,7 @@ impl<'a, T: Real> Chain<'a, T> {
     }
 
     /// All `β`, one after the other, and with them the marginals in the place of `α` and in `pairs`.
+    #[inline(never)]
     fn pass_backward(
         &self,
         kernel: &Kernel<T>,

@@ -74,6 +74,21 @@ impl<T: Real> Kernel<T> {
             log.add(scale.ln());
             return Ok(());
         }
+        self.forward_wide(before, gap, scores, alpha, log)
+    }
+
+    /// [`forward`](Self::forward) in wide numbers. Here and below apart from the plain step, so that this one does not pay with its
+    /// registers and a device not with its stack.
+    #[cold]
+    #[inline(never)]
+    fn forward_wide(
+        &self,
+        before: Row<'_, T>,
+        gap: &Gap<'_, T>,
+        scores: &[T],
+        alpha: &mut RowMut<'_, T>,
+        log: &mut Compensated<T>,
+    ) -> Result<(), InferError> {
         let radix = &self.radix;
         alpha.mass.fill(T::zero());
         alpha.exponent.fill(T::zero());
@@ -91,6 +106,7 @@ impl<T: Real> Kernel<T> {
         self.narrow_forward(alpha, scores, log)
     }
 
+    #[inline(never)]
     fn narrow_forward(
         &self,
         alpha: &mut RowMut<'_, T>,
@@ -115,6 +131,7 @@ impl<T: Real> Kernel<T> {
 
     /// Divides a wide row by a number, so that it is plain with largest entry 1 if its range allows;
     /// returns the number.
+    #[inline(never)]
     fn narrow(&self, row: &mut RowMut<'_, T>) -> Result<Wide<T>, InferError> {
         // Of a row that is still wide.
         row.floor = T::zero();
@@ -164,6 +181,20 @@ impl<T: Real> Kernel<T> {
             combine(weighted.mass, gap.turned, beta.mass);
             return beta.rescale();
         }
+        self.backward_wide(after, scores, gap, weighted, beta)
+    }
+
+    /// [`backward`](Self::backward) in wide numbers.
+    #[cold]
+    #[inline(never)]
+    fn backward_wide(
+        &self,
+        after: Row<'_, T>,
+        scores: Scores<'_, T>,
+        gap: &Gap<'_, T>,
+        weighted: &mut RowMut<'_, T>,
+        beta: &mut RowMut<'_, T>,
+    ) -> Result<T, InferError> {
         let radix = &self.radix;
         weighted.floor = T::zero();
         for ((m, k), (b, &s)) in weighted.parts().zip(after.wide(radix).zip(scores.log)) {
@@ -179,7 +210,6 @@ impl<T: Real> Kernel<T> {
     /// `α_t β_t`, normalised, in the place of `α_t`.
     #[inline]
     pub(super) fn single(&self, alpha: &mut RowMut<'_, T>, beta: Row<'_, T>) {
-        let radix = &self.radix;
         if self.tiny <= alpha.floor * beta.floor {
             let mut sum = T::zero();
             for (m, &b) in alpha.mass.iter_mut().zip(beta.mass) {
@@ -190,6 +220,14 @@ impl<T: Real> Kernel<T> {
             alpha.mass.iter_mut().for_each(|m| *m *= factor);
             return;
         }
+        self.single_wide(alpha, beta);
+    }
+
+    /// [`single`](Self::single) in wide numbers.
+    #[cold]
+    #[inline(never)]
+    fn single_wide(&self, alpha: &mut RowMut<'_, T>, beta: Row<'_, T>) {
+        let radix = &self.radix;
         let products = alpha.view().wide(radix).zip(beta.wide(radix));
         let total = radix.sum(products.map(|(a, b)| radix.mul(a, b)));
         let plain = alpha.floor != T::zero();
@@ -223,7 +261,14 @@ impl<T: Real> Kernel<T> {
             }
             return;
         }
-        let radix = &self.radix;
+        self.pair_wide(alpha, gap, weighted, out);
+    }
+
+    /// [`pair`](Self::pair) in wide numbers.
+    #[cold]
+    #[inline(never)]
+    fn pair_wide(&self, alpha: Row<'_, T>, gap: &Gap<'_, T>, weighted: Row<'_, T>, out: &mut [T]) {
+        let (radix, labels) = (&self.radix, self.labels);
         let mut total = Wide::zero();
         for (a, row) in alpha.wide(radix).zip(gap.wide(radix, labels)) {
             for (e, w) in row.zip(weighted.wide(radix)) {

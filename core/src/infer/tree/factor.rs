@@ -10,6 +10,7 @@ use core::ops::Range;
 
 impl<T: Real> Local<'_, T> {
     /// The message to the parent, into `up[own]`.
+    #[inline(never)]
     pub(super) fn climb(
         &self,
         radix: &Radix<T>,
@@ -70,6 +71,7 @@ impl<T: Real> Inputs<'_, '_, T> {
     }
 
     /// The messages to all children, into `above`; returns the sum over the factor.
+    #[inline(never)]
     pub(super) fn descend(
         &self,
         radix: &Radix<T>,
@@ -111,6 +113,7 @@ impl<T: Real> Inputs<'_, '_, T> {
     }
 
     /// The factor's marginal, given the sum over it.
+    #[inline(never)]
     pub(super) fn belief(
         &self,
         radix: &Radix<T>,

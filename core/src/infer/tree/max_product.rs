@@ -55,6 +55,7 @@ impl<T: Real> Forest<'_, '_, T> {
     }
 
     /// For each variable the sum of the messages from its children, each with largest entry 0.
+    #[inline(never)]
     fn climb_max(&self, walk: &mut Walk<T>, below: &mut [T], message: &mut [T]) -> Result<(), InferError> {
         below.fill(T::zero());
         for &edge in self.order.iter().rev() {
@@ -82,6 +83,7 @@ impl<T: Real> Forest<'_, '_, T> {
     }
 
     /// The roots' best labels, then from parent to children each factor's best configuration.
+    #[inline(never)]
     fn descend_max(&self, walk: &mut Walk<T>, below: &[T], labels: &mut [u32]) {
         for root in self.roots() {
             if let Some(label) = labels.get_mut(root.index()) {

@@ -83,6 +83,7 @@ impl<T: Real> Forest<'_, '_, T> {
 
     /// All upward messages, children first; returns `log Z`, gathered from the constants, the
     /// exponents taken out of the messages and the roots' sums.
+    #[inline(never)]
     fn climb(
         &self,
         radix: &Radix<T>,
@@ -114,6 +115,7 @@ impl<T: Real> Forest<'_, '_, T> {
     }
 
     /// All downward messages, parents first, and the marginals; [`climb`](Self::climb) before.
+    #[inline(never)]
     fn descend(
         &self,
         radix: &Radix<T>,

@@ -1,6 +1,6 @@
 //! One function per engine, on memory that arrives from outside.
 
-use crate::models::{CHAIN, FOREST, GRID, Model, PAIR};
+use crate::models::{CHAIN, CHAIN_EACH, FOREST, GRID, Model, PAIR};
 use core::convert::Infallible;
 use gibbsite_core::error::{GraphError, InferError, TableError};
 use gibbsite_core::graph::{FactorGraph, Incidence};
@@ -87,6 +87,8 @@ macro_rules! for_each_engine {
             GRID graph_incidence entry_graph_incidence_f32 entry_graph_incidence_f64;
             CHAIN chain_log_z entry_chain_log_z_f32 entry_chain_log_z_f64;
             CHAIN chain_forward_backward entry_chain_forward_backward_f32 entry_chain_forward_backward_f64;
+            CHAIN_EACH chain_each_gap entry_chain_each_gap_f32 entry_chain_each_gap_f64;
+            CHAIN_EACH exp_calls entry_exp_calls_f32 entry_exp_calls_f64;
             CHAIN chain_viterbi entry_chain_viterbi_f32 entry_chain_viterbi_f64;
             CHAIN chain_n_best entry_chain_n_best_f32 entry_chain_n_best_f64;
             FOREST tree_sum_product entry_tree_sum_product_f32 entry_tree_sum_product_f64;
@@ -133,23 +135,23 @@ impl<'a, T: Real> Call<'a, T> {
 }
 
 /// Hands out working memory, exactly as much as is asked for, and counts it.
-struct Pool<'m, T> {
+pub(crate) struct Pool<'m, T> {
     reals: &'m mut [T],
     words: &'m mut [u32],
-    used: usize,
+    pub(crate) used: usize,
 }
 
 impl<'m, T> Pool<'m, T> {
-    fn new(reals: &'m mut [T], words: &'m mut [u32]) -> Self {
+    pub(crate) fn new(reals: &'m mut [T], words: &'m mut [u32]) -> Self {
         Self { reals, words, used: 0 }
     }
 
-    fn reals(&mut self, len: usize) -> Result<&'m mut [T], Stop> {
+    pub(crate) fn reals(&mut self, len: usize) -> Result<&'m mut [T], Stop> {
         self.used += len.saturating_mul(size_of::<T>());
         take(&mut self.reals, len)
     }
 
-    fn words(&mut self, len: usize) -> Result<&'m mut [u32], Stop> {
+    pub(crate) fn words(&mut self, len: usize) -> Result<&'m mut [u32], Stop> {
         self.used += len.saturating_mul(size_of::<u32>());
         take(&mut self.words, len)
     }
@@ -267,6 +269,31 @@ pub fn chain_forward_backward<T: Real>(call: &mut Call<'_, T>) -> Answer {
     let pairs = rest.get_mut(..pair).ok_or(Stop::Memory)?;
     *log_z = chain.forward_backward(singles, Some(pairs), memory)?;
     pool.done(1 + single + pair, 0)
+}
+
+/// Marginals with transitions of their own between any two positions: as many exponentials as there are scores.
+pub fn chain_each_gap<T: Real>(call: &mut Call<'_, T>) -> Answer {
+    let (&[labels], &[_, states, _]) = (call.cards, call.table_start) else { return Err(Stop::Memory) };
+    let (states, transitions) = call.values.split_at_checked(states as usize).ok_or(Stop::Memory)?;
+    let chain = Chain::new(labels as usize, states, Transitions::Each(transitions))?;
+    let (t, l) = (chain.positions(), chain.labels());
+    let mut pool = Pool::new(&mut *call.reals, &mut *call.words);
+    let memory = pool.reals(Chain::<T>::forward_backward_len(t, l))?;
+    let (log_z, rest) = head(call.answer)?;
+    let (single, pair) = (Chain::<T>::singles_len(t, l), Chain::<T>::pairs_len(t, l));
+    let (singles, rest) = rest.split_at_mut_checked(single).ok_or(Stop::Memory)?;
+    let pairs = rest.get_mut(..pair).ok_or(Stop::Memory)?;
+    *log_z = chain.forward_backward(singles, Some(pairs), memory)?;
+    pool.done(1 + single + pair, 0)
+}
+
+/// The exponentials of the same scores, and nothing else.
+pub fn exp_calls<T: Real>(call: &mut Call<'_, T>) -> Answer {
+    let out = call.answer.get_mut(..call.values.len()).ok_or(Stop::Memory)?;
+    for (o, &v) in out.iter_mut().zip(call.values) {
+        *o = v.exp();
+    }
+    Ok(Done { floats: call.values.len(), labels: 0, memory: 0 })
 }
 
 pub fn chain_viterbi<T: Real>(call: &mut Call<'_, T>) -> Answer {

@@ -1,10 +1,11 @@
 //! Exported model images, opened from flash: labels for sequences and streams, marginals, on each kind of weights.
 
 use crate::engines::{Answer, Done, Stop};
+pub use crate::fields::{field_best, field_icm, field_local, field_loopy, field_marginals, open_field};
 use gibbsite_core::error::ImageError;
-use gibbsite_core::image::{ChainView, Image, Item, Weight, marginals_len};
-use gibbsite_core::infer::chain::Chain;
+use gibbsite_core::image::{ChainView, GaussianImage, Image, Item, Weight, marginals_len, smooth_len};
 use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
+use gibbsite_core::infer::junction::Fact;
 use gibbsite_core::infer::stream::{
     Decoder, Filter, decoder_len, filter_len, lagged_back_len, whole_back_len,
 };
@@ -22,6 +23,8 @@ pub struct Tagging<'a> {
     pub back: &'a mut [u8],
     pub answer: &'a mut [f32],
     pub labels: &'a mut [u8],
+    pub indices: &'a mut [u32],
+    pub facts: &'a mut [Fact<f32>],
 }
 
 /// A case.
@@ -49,6 +52,12 @@ macro_rules! for_each_image_case {
             f32 image_filter F32 filter entry_image_filter_f32;
             f32 image_gaussian GAUSS gaussian entry_image_gaussian_f32;
             f32 image_given GAUSS given entry_image_given_f32;
+            f32 field_open FIELD open_field entry_field_open_f32;
+            f32 field_marginals FIELD field_marginals entry_field_marginals_f32;
+            f32 field_best FIELD field_best entry_field_best_f32;
+            f32 field_loopy FIELD field_loopy entry_field_loopy_f32;
+            f32 field_icm FIELD field_icm entry_field_icm_f32;
+            f32 field_local FIELD field_local entry_field_local_f32;
             f32 pairs_64 F32 pairs_64_f32 entry_pairs_64_f32;
             f32 pairs_192 F32 pairs_192_f32 entry_pairs_192_f32;
             i16 pairs_64 F32 pairs_64_i16 entry_pairs_64_i16;
@@ -150,25 +159,22 @@ pub fn lag4_i16(call: &mut Tagging<'_>) -> Answer {
     lag4::<i16>(call.words, call.fixed, call.scores, call.back, call.labels)
 }
 
-/// Marginals, by the engine for chains in memory.
+/// Marginals.
 pub fn marginals_f32(call: &mut Tagging<'_>) -> Answer {
     let image = Image::open(call.words)?;
     let view: ChainView<'_, f32> = image.chain()?;
     let (labels, items) = (view.labels(), call.floats.len());
-    let (table, rest) = call.reals.split_at_mut_checked(labels * labels).ok_or(Stop::Memory)?;
-    let (rows, rest) = rest.split_at_mut_checked(labels * items).ok_or(Stop::Memory)?;
-    let memory = part(rest, Chain::<f32>::forward_backward_len(items, labels))?;
-    view.transitions(table)?;
-    rows.fill(0.0);
-    let mut left = &mut *rows;
+    let memory = part(call.reals, smooth_len(labels))?;
+    let answer = part(call.answer, labels * items)?;
+    answer.fill(0.0);
+    let mut left = &mut *answer;
     for item in call.floats {
         let (row, after) = core::mem::take(&mut left).split_at_mut_checked(labels).ok_or(Stop::Memory)?;
         view.score(item, row)?;
         left = after;
     }
-    view.plain(rows, table)?.forward_backward(call.answer, None, memory)?;
-    let memory = 4 * (table.len() + rows.len() + memory.len());
-    Ok(Done { floats: labels * items, labels: 0, memory })
+    view.marginals(answer, memory)?;
+    Ok(Done { floats: labels * items, labels: 0, memory: 4 * (labels * items + memory.len()) })
 }
 
 /// Marginals in fixed point, as logarithms.
@@ -215,8 +221,7 @@ fn inputs(x: &mut [f32]) {
 
 /// Means and deviations of a Gaussian CRF.
 pub fn gaussian(call: &mut Tagging<'_>) -> Answer {
-    let image = Image::open(call.words)?;
-    let view = image.gaussian()?;
+    let view = GaussianImage::open(call.words)?.view();
     let p = view.outputs();
     let (x, rest) = call.reals.split_at_mut_checked(view.inputs()).ok_or(Stop::Memory)?;
     let memory = part(rest, mean_len(p))?;
@@ -229,8 +234,7 @@ pub fn gaussian(call: &mut Tagging<'_>) -> Answer {
 
 /// Both when every third output is known.
 pub fn given(call: &mut Tagging<'_>) -> Answer {
-    let image = Image::open(call.words)?;
-    let view = image.gaussian()?;
+    let view = GaussianImage::open(call.words)?.view();
     let (p, entries) = (view.outputs(), view.entries());
     let (x, rest) = call.reals.split_at_mut_checked(view.inputs()).ok_or(Stop::Memory)?;
     let (memory, rest) = rest.split_at_mut_checked(mean_len(p)).ok_or(Stop::Memory)?;

@@ -7,6 +7,7 @@
 #![no_std]
 
 pub mod engines;
+pub mod fields;
 pub mod grid;
 pub mod images;
 pub mod models;
@@ -152,12 +153,20 @@ pub struct ImageMemory {
     back: [u8; 512],
     answer: [f32; 512],
     labels: [u8; 64],
+    words: [u32; 1024],
 }
 
 impl ImageMemory {
     /// Zeros.
     pub const fn new() -> Self {
-        Self { reals: [0.0; 4096], scores: [0; 1024], back: [0; 512], answer: [0.0; 512], labels: [0; 64] }
+        Self {
+            reals: [0.0; 4096],
+            scores: [0; 1024],
+            back: [0; 512],
+            answer: [0.0; 512],
+            labels: [0; 64],
+            words: [0; 1024],
+        }
     }
 }
 
@@ -171,7 +180,10 @@ impl Default for ImageMemory {
 pub fn run_images(memory: &mut ImageMemory, report: &mut impl Report) -> u32 {
     let mut failures = 0;
     for (scalar, name, words, case) in images::all() {
-        let ImageMemory { reals, scores, back, answer, labels } = memory;
+        let ImageMemory { reals, scores, back, answer, labels, words: indices } = memory;
+        // On this function's stack: a `Fact` cannot be made in a constant.
+        let mut facts = [Fact::default(); 64];
+        indices.fill(0);
         reals.fill(0.0);
         scores.fill(0);
         back.fill(0);
@@ -186,6 +198,8 @@ pub fn run_images(memory: &mut ImageMemory, report: &mut impl Report) -> u32 {
             back,
             answer,
             labels,
+            indices,
+            facts: &mut facts,
         };
         report.start();
         let done = case(&mut call);

@@ -53,6 +53,10 @@ pub static PAIR: Model = Model {
 pub static CHAIN: Model =
     Model { cards: &[4], scope_start: &[], scope: &[], table_start: &[0, 64, 80], plan: &[], forbidden: 11 };
 
+/// A chain of six positions with nine labels and a table of transitions for each gap; nothing is forbidden.
+pub static CHAIN_EACH: Model =
+    Model { cards: &[9], scope_start: &[], scope: &[], table_start: &[0, 54, 459], plan: &[], forbidden: 0 };
+
 /// A forest: a factor of three variables, branches, and a tree apart; arities 1 to 4.
 pub static FOREST: Model = Model {
     cards: &[2, 3, 4, 2, 1, 3, 2, 2],

@@ -8,9 +8,10 @@ use gibbsite_device_firmware::{Device, finish};
 
 static mut IMAGES: ImageMemory = ImageMemory::new();
 
-#[cortex_m_rt::entry]
+#[cfg_attr(target_arch = "arm", cortex_m_rt::entry)]
+#[cfg_attr(target_arch = "riscv32", riscv_rt::entry)]
 fn main() -> ! {
-    let Some(mut device) = Device::new() else { finish(false) };
+    let mut device = Device::new();
     // SAFETY: `main` runs once, no interrupt is enabled, and nothing else names it.
     let failures = run_images(unsafe { &mut *addr_of_mut!(IMAGES) }, &mut device);
     finish(failures == 0)

@@ -10,9 +10,10 @@ static mut SINGLE: Memory<f32> = Memory::new(0.0);
 static mut DOUBLE: Memory<f64> = Memory::new(0.0);
 static mut IMAGES: ImageMemory = ImageMemory::new();
 
-#[cortex_m_rt::entry]
+#[cfg_attr(target_arch = "arm", cortex_m_rt::entry)]
+#[cfg_attr(target_arch = "riscv32", riscv_rt::entry)]
 fn main() -> ! {
-    let Some(mut device) = Device::new() else { finish(false) };
+    let mut device = Device::new();
     // SAFETY: `main` runs once, no interrupt is enabled, and nothing else names the three.
     let (single, double, images) =
         unsafe { (&mut *addr_of_mut!(SINGLE), &mut *addr_of_mut!(DOUBLE), &mut *addr_of_mut!(IMAGES)) };
