@@ -22,7 +22,15 @@ static int semihosting(int operation, const void *argument) {
     return r0;
 }
 
-static void print(const char *text) { semihosting(0x04, text); }
+/* SYS_WRITE to standard output, which is SYS_OPEN of ":tt" for writing. */
+static void print(const char *text) {
+    static const char name[] = ":tt";
+    const uint32_t open[] = {(uint32_t)name, 4, sizeof name - 1};
+    uint32_t length = 0;
+    while (text[length]) length++;
+    const uint32_t write[] = {(uint32_t)semihosting(0x01, open), (uint32_t)text, length};
+    semihosting(0x05, write);
+}
 
 static void stop(int status) {
     /* ADP_Stopped_ApplicationExit is success, ADP_Stopped_InternalError is not. */
@@ -33,7 +41,9 @@ static void stop(int status) {
 
 extern uint32_t stack_top, data_start, data_end, data_load, bss_start, bss_end;
 
-static void reset(void) {
+void reset(void);
+
+void reset(void) {
     volatile uint32_t *cpacr = (volatile uint32_t *)0xe000ed88;
     const volatile uint32_t *from = &data_load;
     *cpacr |= 0xfu << 20; /* the floating-point unit */
