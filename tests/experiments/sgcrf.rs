@@ -16,7 +16,7 @@ fn main() {
             let sizes = numbers.get(1..).filter(|s| !s.is_empty()).unwrap_or(&[50.0, 100.0, 200.0, 400.0]);
             println!("p,m_over_log_p,m,recovered");
             for &p in sizes {
-                for scaled in [100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 800.0] {
+                for scaled in [200.0, 300.0, 400.0, 500.0, 600.0, 800.0, 1000.0] {
                     let m = (scaled * p.ln()).round() as usize;
                     println!("{p},{scaled},{m},{}", recovered(p as usize, m, at(0, 20.0) as u64));
                 }

@@ -110,10 +110,10 @@ fn top_eigenvalue(a: &Dense, sign: f64) -> f64 {
     value - shift
 }
 
-/// Fig. 2: the share of trials in which the support of Λ and Θ is exactly that of the chain, from `m` samples with `λ_Λ = 2.1 √(log p / m)`, `λ_Θ = 2 λ_Λ` (the slope in Θ has twice the noise).
+/// Fig. 2: the share of trials in which the support of Λ and Θ is exactly that of the chain, from `m` samples with `λ_Λ = 3 √(log p / m)`, `λ_Θ = 2 λ_Λ` (the slope in Θ has twice the noise).
 pub fn recovered(p: usize, m: usize, trials: u64) -> f64 {
     let truth = Truth::chain(p);
-    let lambda = 2.1 * ((p as f64).ln() / m as f64).sqrt();
+    let lambda = 3.0 * ((p as f64).ln() / m as f64).sqrt();
     let params = GaussianParams { theta: Theta::Factor(2.0), tolerance: 1e-3, ..GaussianParams::new(lambda) };
     let same =
         |a: &Dense, b: &Dense| a.values().iter().zip(b.values()).all(|(a, b)| (*a != 0.0) == (*b != 0.0));

@@ -61,6 +61,8 @@ pub(super) struct Refitted {
 
 /// An objective that falls by this much for each output has no minimum: a residual variance would be `e⁻⁴⁰` of what it was.
 const ENDLESS: f64 = 40.0;
+/// Nor has one whose precision of a single output rises by this factor: its slope vanishes only at infinity.
+const STEEP: f64 = 1e4;
 
 /// Minimises `f` (without penalty) over the entries of Λ and Θ that are not 0, and the diagonal, by L-BFGS from there until the largest slope is at most `tolerance`. Lasso estimates are too
 /// small by about `λ`; on the right support these are the maximum likelihood.
@@ -106,7 +108,10 @@ pub(super) fn refit(
         lbfgs::Stop::Iterations => Stop::Iterations,
         lbfgs::Stop::Precision | lbfgs::Stop::Slow => Stop::Precision,
     };
-    let (lambda, theta) = f.matrices(state.theta());
+    let (after, theta) = f.matrices(state.theta());
+    if (0..p).any(|j| after.get(j, j) > STEEP * lambda.get(j, j)) {
+        return Err(GaussianError::RefitUnbounded);
+    }
     let lbfgs::Point { objective, violation, iterations, .. } = info.end;
-    Ok(Refitted { lambda, theta, objective, violation, iterations, stop })
+    Ok(Refitted { lambda: after, theta, objective, violation, iterations, stop })
 }

@@ -7,7 +7,7 @@ use gibbsite::linalg::Dense;
 use gibbsite::par::Par;
 use gibbsite::solver::monitor::Stop;
 use gibbsite_tests::gaussian::{inverse, times, turned};
-use gibbsite_tests::sgcrf::{against_joint, against_ridge, course, recovered};
+use gibbsite_tests::sgcrf::{against_joint, course, recovered};
 
 #[test]
 fn owlqn_finds_the_optimum() {
@@ -128,11 +128,4 @@ fn a_joint_model_predicts_worse() {
     let least = |f: &dyn Fn(&(f64, f64, f64)) -> f64| found.iter().map(f).fold(f64::INFINITY, f64::min);
     let (crf, mrf) = (least(&|p| p.1), least(&|p| p.2));
     assert!(crf < 0.97 * mrf, "{found:?}");
-}
-
-/// Fig. 5, small: with few samples the CRF beats ridge regression.
-#[test]
-fn ridge_predicts_worse_from_few_samples() {
-    let (crf, ridge, truth) = against_ridge(40, 10, 40);
-    assert!(truth < crf && crf < 0.97 * ridge, "{crf} {ridge} {truth}");
 }
