@@ -14,7 +14,7 @@ pub(crate) use export::Export;
 pub(crate) use gaussian::{Choice, GaussianFit, GaussianPredict};
 pub(crate) use import::Import;
 pub(crate) use infer::{Infer, Inspect};
-pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress, SequenceOptions};
+pub(crate) use regress::{Eval, Parallelism, Penalty, Predict, Regress};
 pub(crate) use sample::Sample;
 pub(crate) use train::{Shape, Train, TrainSequences, TrainTable, TrainTask};
 
