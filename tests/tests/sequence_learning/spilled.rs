@@ -72,9 +72,9 @@ fn rare_attributes_are_left_out_of_the_file() {
     for (seed, columns) in [(3, false), (4, true)] {
         let kind = Kind { labels: &["A", "B"], sequences: 60, longest: 5, columns, partial: 0.2 };
         let source = Source::random(kind, &mut rng(seed));
-        // From nothing to almost all is rare.
+        // From nothing to all is rare.
         let mut dropped = Vec::new();
-        for least in [2, 8, 25, 40, 60, 100] {
+        for least in [2, 25, 100, 110, 1000] {
             for chunk in [1 << 20, 16, 1] {
                 let how = ReadParams { chunk, min_count: least, ..source.params.clone() };
                 let corpus = read_from(source.text.as_bytes(), &how).unwrap();
