@@ -543,8 +543,9 @@ fn eval() {
     loss (mean of -log p, natural logarithm), and precision, recall and F1 of each label. Sequences:
     accuracy of items and of whole sequences, log loss (mean over sequences), precision, recall and F1
     of each label, and of chunks if labels are BIO or IOBES (conlleval's definition). Tables: accuracy
-    of cells and of whole rows, log loss (mean over rows), precision, recall and F1 of each label. Items
-    per second count reading and labelling.
+    of cells and of whole rows, log loss (mean over rows), precision, recall and F1 of each label.
+    Gaussian CRFs: mean squared error, log loss (mean over rows), CRPS, and the share of outputs within
+    their intervals. Items per second count reading and labelling.
 
     Usage: gibbsite eval [OPTIONS] --model <M> <DATA>
 
@@ -588,6 +589,12 @@ fn eval() {
 
               [default: 1024]
 
+          --y <Y>
+              Gaussian CRFs: the outputs, if the data holds the inputs only; rows may lack some
+
+          --interval <P>
+              Gaussian CRFs: the probability of the intervals whose coverage is counted; 0.9 unless said
+
           --json
               Print one JSON object instead of text
 
@@ -619,6 +626,7 @@ fn eval() {
       gibbsite eval --model m.gib test.csv --target price --json
       gibbsite eval --model chunk.gib --format columns test.txt
       gibbsite eval --model weather.gib --format table test.csv --json
+      gibbsite eval --model wind.gib test.npy --y test-y.npy
     ");
 }
 
@@ -1036,6 +1044,9 @@ fn export() {
     with --check how the image does on data against the model in double precision: labels that differ,
     the worst error of a score (with its proven bound, for fixed point) and of a probability.
 
+    Gaussian CRFs (`gaussian fit`) are written in f32: the sparse factor of Λ, Λ and Θ; --check takes
+    inputs and prints the worst error of a mean, in standard deviations, and of a deviation.
+
     Weights of 0 and attributes without weights are left out. Fixed point (i16, i8) needs additions and
     comparisons only, for cores without floating point.
 
@@ -1128,6 +1139,7 @@ fn export() {
     Examples:
       gibbsite export --model gestures.gib --to rust --scalar i16 model.rs
       gibbsite export --model gestures.gib --to c --max-length 50 --check test.txt model.h
+      gibbsite export --model wind.gib --to c --check features.npy wind.h
       gibbsite export --model chunk.gib --to image --attributes exact chunk.img && gibbsite inspect
       chunk.img
     ");
@@ -1224,6 +1236,10 @@ fn gaussian_fit() {
               Penalise as if all columns of X and Y had variance 1 (mean square 1 without --intercept);
               parameters are for the raw columns
 
+          --refit
+              Fit the entries that are not 0 again, without penalty: estimates are no longer shrunk. The
+              objective is then that without penalty
+
           --weights <FILE>
               Weights of the samples: a file with one column, a number of at least 0 a row
 
@@ -1236,6 +1252,7 @@ fn gaussian_fit() {
               - newton-cd:   Newton coordinate descent on Λ and Θ together (SGCRF Algorithm 1)
               - alternating: Newton coordinate descent on Λ, coordinate descent on Θ, in turn
               - fista:       Accelerated proximal gradient: slow, simple, independent of the others
+              - owlqn:       Orthant-wise L-BFGS: the paper's other baseline
 
               [default: auto]
 
@@ -1246,7 +1263,7 @@ fn gaussian_fit() {
               [default: 1e-6]
 
           --max-iter <N>
-              Most outer iterations, at each λ; 1000 unless said, 100000 for fista
+              Most outer iterations, at each λ; 1000 unless said, 100000 for fista and owlqn
 
           --model <OUT>
               Write the model to FILE, for `gaussian predict` and `inspect`; of a path, the last
