@@ -142,8 +142,10 @@ fn use_image(words: &[u32], u: &mut Unstructured<'_>) -> Result<()> {
             return Ok(());
         }
     };
-    if image.gaussian().is_ok() {
-        return forecasts(&image, u);
+    match image.gaussian() {
+        Ok(_) => return forecasts(&image, u),
+        Err(gibbsite_core::error::ImageError::Kind) => {}
+        Err(_) => return Ok(()),
     }
     assert!(image.attribute(b"a").is_none_or(|a| (a as usize) < image.attributes()));
     for l in 0..=255 {

@@ -121,7 +121,7 @@ impl<'a> Image<'a> {
         }
         let sections = Sections::read(words, count)?;
         if sections.get(id::GAUSSIAN).is_some() {
-            gaussian::check(sections)?;
+            // Checked when asked for: firmware for chains need not link that.
             return Ok(Self { sections, scalar: Scalar::F32 });
         }
         Self::check_chain(sections)
@@ -264,11 +264,15 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// The Gaussian CRF, to predict with.
+    /// The Gaussian CRF, to predict with. Checks its sections, every time.
     ///
     /// # Errors
-    /// [`ImageError::Kind`] if this is none.
+    /// [`ImageError::Kind`] if this is none, or the first thing that is wrong with it.
     pub fn gaussian(&self) -> Result<GaussianView<'a>, ImageError> {
+        if self.sections.get(id::GAUSSIAN).is_none() {
+            return Err(ImageError::Kind);
+        }
+        gaussian::check(self.sections)?;
         GaussianView::new(self.sections).ok_or(ImageError::Kind)
     }
 }

@@ -232,7 +232,7 @@ fn what_open_refuses() {
         let mut sum = Checksum::default();
         sum.add(&words);
         words[4] = sum.finish();
-        Image::open(&words).err()
+        Image::open(&words).and_then(|image| image.gaussian()).err()
     };
     let value = |section| Some(ImageError::Section { section, why: SectionFault::Value });
     let nan = f32::NAN.to_bits();

@@ -53,7 +53,11 @@ fn inspect_uai(config: &config::Inspect, source: &Source) -> anyhow::Result<Outc
 fn inspect_image(config: &config::Inspect, source: &Source, words: &[u32]) -> anyhow::Result<Outcome> {
     let common = &config.common;
     let image = Image::open(words).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))?;
-    let text = if let Ok(view) = image.gaussian() {
+    let gaussian = match image.gaussian() {
+        Err(gibbsite_core::error::ImageError::Kind) => None,
+        found => Some(found.map_err(|e| anyhow::anyhow!("{}: {e}", source.name))?),
+    };
+    let text = if let Some(view) = gaussian {
         let write = if common.json { gaussian_image::as_json } else { gaussian_image::as_text };
         write(&image, &view, config.parameters)
     } else if common.json {
