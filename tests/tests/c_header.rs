@@ -23,9 +23,13 @@ fn the_header_is_the_one_of_the_source() {
     let kept = fs::read_to_string(&at).unwrap();
     assert!(kept == text, "core/c/gibbsite.h is not what cbindgen makes of core/c/src/lib.rs:\n{text}");
     // What C programs lean on, by name: a generator that finds nothing would otherwise agree with an empty header.
-    for name in
-        ["gibbsite_open(", "gibbsite_start(", "gibbsite_push_fixed(", "gibbsite_gaussian_mean(", "GIBBSITE_STATUS_IMPOSSIBLE = 11"]
-    {
+    for name in [
+        "gibbsite_open(",
+        "gibbsite_start(",
+        "gibbsite_push_fixed(",
+        "gibbsite_gaussian_mean(",
+        "GIBBSITE_STATUS_IMPOSSIBLE = 11",
+    ] {
         assert!(kept.contains(name), "{name} is missing");
     }
 }

@@ -16,6 +16,10 @@ pub(crate) fn run(config: &config::Sample) -> anyhow::Result<Outcome> {
         AnyModel::Regression(_) => {
             return Err(anyhow!("{}: a regression: there is nothing to draw", name(&config.model)));
         }
+        AnyModel::Gaussian(_) => {
+            let hint = "a Gaussian CRF: `gibbsite gaussian predict --samples N` draws from it";
+            return Err(anyhow!("{}: {hint}", name(&config.model)));
+        }
         AnyModel::Sequences(model) => config.common.par.run(|_| labellings(config, &model))?,
         AnyModel::Field(model) => config.common.par.run(|_| rows(config, &model))?,
     };

@@ -11,8 +11,11 @@ fn names(count: usize, name: impl Fn(usize) -> String) -> Vec<String> {
     (0..count).map(name).collect()
 }
 
+/// Row, column, value.
+type Entries = Vec<(usize, usize, f32)>;
+
 /// Pairs of outputs with their precisions, and inputs with their outputs and weights: what was filled in to factorise is left out.
-fn parameters(view: &GaussianView<'_>) -> (Vec<(usize, usize, f32)>, Vec<(usize, usize, f32)>) {
+fn parameters(view: &GaussianView<'_>) -> (Entries, Entries) {
     let (mut lambda, mut theta) = (Vec::new(), Vec::new());
     for place in 0..view.outputs() {
         let own = view.output(place);
@@ -47,8 +50,7 @@ pub(super) fn as_json(image: &GaussianImage<'_>, all: bool) -> String {
     });
     if all {
         let (lambda, theta) = parameters(view);
-        let list =
-            |of: Vec<(usize, usize, f32)>| of.iter().map(|e| json!([e.0, e.1, e.2])).collect::<Value>();
+        let list = |of: Entries| of.iter().map(|e| json!([e.0, e.1, e.2])).collect::<Value>();
         value["lambda"] = list(lambda);
         value["theta"] = list(theta);
         value["intercepts"] = (0..p).map(|j| json!(view.intercept(j))).collect();

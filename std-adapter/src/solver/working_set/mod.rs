@@ -68,6 +68,8 @@ pub struct WorkingSet<'a, L, V> {
     moved: Vec<f64>,
     parts: [Vec<f64>; PARTS],
     past: Option<Past>,
+    /// Penalties solved for so far.
+    solved: u32,
 }
 
 /// The working columns of one outer iteration.
@@ -116,6 +118,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             gram: GramTable::default(),
             parts: Default::default(),
             past: None,
+            solved: 0,
         }
     }
 
@@ -130,6 +133,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         let ones = std::mem::take(&mut self.ones);
         let solution = self.run(lambda, params, monitor, &ones);
         self.ones = ones;
+        self.solved += 1;
         solution
     }
 

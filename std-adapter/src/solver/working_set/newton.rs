@@ -43,8 +43,11 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let price = self.gram.price(columns, u.len(), weight);
         let (mut spent, mut slopes) = (Effort::default(), slopes);
         let rent = self.gram.rent;
-        if price.is_none_or(|price| price > gram::AT_ONCE * *entries + rent) {
-            let limits = Limits { entries: price.map_or(u64::MAX, |price| price - rent), ..limits };
+        // On a path the products serve the next solutions as well.
+        let at_once = if self.solved == 0 { gram::AT_ONCE } else { 2 * gram::AT_ONCE };
+        if price.is_none_or(|price| price > at_once * *entries + rent) {
+            let gap = if L::QUADRATIC { limits.gap } else { ROUGHER * limits.gap };
+            let limits = Limits { gap, entries: price.map_or(u64::MAX, |price| price - rent), ..limits };
             let curvature = curvature();
             let moved = &mut self.moved;
             let (par, parts) = (self.par, &mut self.parts);
@@ -101,7 +104,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             }
             last = estimate;
             let before = block.x.clone();
-            let inner = Limits { gap: INNER * estimate.max(limits.gap), ..limits };
+            let inner = Limits { gap: (INNER * estimate).max(0.3 * limits.gap), ..limits };
             let curvature = || vectorized(CurvaturesOf { columns: &columns[..], weight: &weight[..] });
             rho.clone_from(&u);
             let effort = self.quadratic(block, &mut rho, Some(slopes), Some(&weight), curvature, inner);
@@ -154,9 +157,10 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     }
 }
 
-/// Share of the violation that a quadratic is solved to: another Newton step costs as much as a fraction of a sweep, so it is not solved
-/// better than it is true.
-const INNER: f64 = 0.3;
+/// Share of the gap that solving a quadratic leaves.
+const INNER: f64 = 0.1;
+/// By how much less exactly it is solved with residuals: there, another Newton step costs a fraction of a sweep.
+const ROUGHER: f64 = 3.0;
 
 struct SlopesOf<'a, V> {
     columns: &'a [Column<'a, V>],
