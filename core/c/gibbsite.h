@@ -89,6 +89,18 @@ typedef struct gibbsite_feature_fixed {
     int32_t value;
 } gibbsite_feature_fixed;
 
+// Facts about a Gaussian CRF.
+typedef struct gibbsite_gaussian_facts {
+    // Inputs.
+    uint32_t inputs;
+    // Outputs.
+    uint32_t outputs;
+    // Floats of memory that `gibbsite_gaussian_mean` needs.
+    uint32_t memory;
+    // Floats of memory that `gibbsite_gaussian_revise` needs.
+    uint32_t memory_revised;
+} gibbsite_gaussian_facts;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -141,24 +153,33 @@ gibbsite_status gibbsite_push_fixed(struct gibbsite_decoder *decoder,
 // Writes the labels that are still to come to `labels`, how many to `count`, and begins another sequence.
 gibbsite_status gibbsite_finish(struct gibbsite_decoder *decoder, uint8_t *labels, size_t room, size_t *count);
 
-/* Facts about a Gaussian CRF. */
-typedef struct gibbsite_gaussian_facts {
-    uint32_t inputs;
-    uint32_t outputs;
-    uint32_t memory;         /* Floats that gibbsite_gaussian_mean needs. */
-    uint32_t memory_revised; /* Floats that gibbsite_gaussian_revise needs. */
-} gibbsite_gaussian_facts;
+// Checks an image of `count` words that holds a Gaussian CRF and makes a model of it, for the functions below. The words are used where they are.
+gibbsite_status gibbsite_gaussian_open(struct gibbsite_model *model,
+                                       const uint32_t *words,
+                                       size_t count);
 
-/* Tells how many inputs and outputs a Gaussian CRF has, and how much memory its functions need. */
-gibbsite_status gibbsite_gaussian_facts_of(const gibbsite_model *model, gibbsite_gaussian_facts *facts);
+// Tells how many inputs and outputs a Gaussian CRF has, and how much memory its functions need.
+gibbsite_status gibbsite_gaussian_facts_of(const struct gibbsite_model *model, struct gibbsite_gaussian_facts *facts);
 
-/* The mean of each output for `inputs` inputs at `x`, and if `deviations` is not null their standard deviations. */
-gibbsite_status gibbsite_gaussian_mean(const gibbsite_model *model, const float *x, size_t inputs, float *mean, float *deviations,
-                                       float *memory, size_t memory_count);
+// The mean of each output for `inputs` inputs at `x`, and if `deviations` is not null their standard deviations.
+gibbsite_status gibbsite_gaussian_mean(const struct gibbsite_model *model,
+                                       const float *x,
+                                       size_t inputs,
+                                       float *mean,
+                                       float *deviations,
+                                       float *memory,
+                                       size_t memory_count);
 
-/* As gibbsite_gaussian_mean, when the outputs with `known` (one for each output) have the values in `y`. */
-gibbsite_status gibbsite_gaussian_revise(const gibbsite_model *model, const float *x, size_t inputs, const bool *known, const float *y,
-                                         float *mean, float *deviations, float *memory, size_t memory_count);
+// As `gibbsite_gaussian_mean`, when the outputs with `known` (one for each output) have the values in `y`.
+gibbsite_status gibbsite_gaussian_revise(const struct gibbsite_model *model,
+                                         const float *x,
+                                         size_t inputs,
+                                         const bool *known,
+                                         const float *y,
+                                         float *mean,
+                                         float *deviations,
+                                         float *memory,
+                                         size_t memory_count);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -8,12 +8,8 @@ use std::{env, fs};
 fn the_header_is_the_one_of_the_source() {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/c");
     let config = cbindgen::Config::from_file(library.join("cbindgen.toml")).unwrap();
-    let made = cbindgen::Builder::new()
-        .with_config(config)
-        .with_src(library.join("src/lib.rs"))
-        .with_src(library.join("src/gaussian.rs"))
-        .generate()
-        .unwrap();
+    let made =
+        cbindgen::Builder::new().with_config(config).with_src(library.join("src/lib.rs")).generate().unwrap();
     let mut text = Vec::new();
     made.write(&mut text);
     let (text, at) = (String::from_utf8(text).unwrap(), library.join("gibbsite.h"));

@@ -895,10 +895,11 @@ fn train() {
               How it is solved; `auto` is lbfgs, or owlqn with --l1
 
               Possible values:
-              - auto:  The fastest that fits the penalties
-              - lbfgs: Limited-memory BFGS; without --l1
-              - owlqn: Limited-memory BFGS for L1 penalties
-              - sgd:   sequences: averaged stochastic gradient descent, for --l2 above 0 without --l1.
+              - auto:    The fastest that fits the penalties
+              - lbfgs:   Limited-memory BFGS; without --l1
+              - owlqn:   Limited-memory BFGS for L1 penalties
+              - shotgun: table, with --estimator pseudo: parallel coordinate descent, for sparse models
+              - sgd:     sequences: averaged stochastic gradient descent, for --l2 above 0 without --l1.
                 An iteration is a pass over all sequences. Soon near the optimum, but rarely within the
                 default tolerance: a run that gains next to nothing any more ends with exit code 3
 
@@ -1046,10 +1047,10 @@ fn export() {
     does on data against the model in double precision: labels that differ, the worst error of a score
     (with its proven bound, for fixed point) and of a probability.
 
-    A field is exported in f32, for Rust, and with a junction tree if that takes up to 64 KiB of memory.
-
     Gaussian CRFs (`gaussian fit`) are written in f32: the sparse factor of Λ, Λ and Θ; --check takes
     inputs and prints the worst error of a mean, in standard deviations, and of a deviation.
+
+    A field is exported in f32, for Rust, and with a junction tree if that takes up to 64 KiB of memory.
 
     Weights of 0 and attributes without weights are left out. Fixed point (i16, i8) needs additions and
     comparisons only, for cores without floating point.

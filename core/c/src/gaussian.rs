@@ -60,9 +60,6 @@ unsafe fn view(at: *const GibbsiteModel) -> Result<GaussianView<'static>, Status
 }
 
 /// Checks an image of `count` words that holds a Gaussian CRF and makes a model of it, for the functions below. The words are used where they are.
-///
-/// # Safety
-/// As the whole interface: see the head of `lib.rs`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_gaussian_open(
     model: *mut GibbsiteModel,
@@ -78,9 +75,6 @@ pub unsafe extern "C" fn gibbsite_gaussian_open(
 }
 
 /// Tells how many inputs and outputs a Gaussian CRF has, and how much memory its functions need.
-///
-/// # Safety
-/// As the whole interface: see the head of `lib.rs`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_gaussian_facts_of(
     model: *const GibbsiteModel,
@@ -103,9 +97,6 @@ pub unsafe extern "C" fn gibbsite_gaussian_facts_of(
 }
 
 /// The mean of each output for `inputs` inputs at `x`, and if `deviations` is not null their standard deviations.
-///
-/// # Safety
-/// As the whole interface: see the head of `lib.rs`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_gaussian_mean(
     model: *const GibbsiteModel,
@@ -135,9 +126,6 @@ pub unsafe extern "C" fn gibbsite_gaussian_mean(
 }
 
 /// As `gibbsite_gaussian_mean`, when the outputs with `known` (one for each output) have the values in `y`.
-///
-/// # Safety
-/// As the whole interface: see the head of `lib.rs`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gibbsite_gaussian_revise(
     model: *const GibbsiteModel,

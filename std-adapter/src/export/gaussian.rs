@@ -100,7 +100,7 @@ pub fn export_gaussian(model: &GaussianModel, names: bool) -> Result<GaussianExp
         (id::INPUTS, shorts(&inputs)),
         (id::INPUT_WEIGHTS, singles(&weights, "Θ")?),
         (
-            id::OUTPUTS,
+            id::MOMENTS,
             [singles(&model.intercept, "an intercept")?, singles(&deviations, "a deviation")?].concat(),
         ),
     ];
