@@ -2,7 +2,7 @@
 //! not 0 swept more often than the rest.
 //!
 //! Minimises `f(θ) + C₁‖θ‖₁ + ½C₂‖θ‖²` with `f` of [`Local`]. Inputs: that, a start. Output: weights, and how the run went. An iteration is a sweep over
-//! all parameters in a random order and up to [`INNER`] over those that are not 0; **stops when the subdifferential violation is at most `tolerance`** times what it is at `θ = 0` or at the
+//! all parameters in a random order and up to eight over those that are not 0; **stops when the subdifferential violation is at most `tolerance`** times what it is at `θ = 0` or at the
 //! start, whichever is larger. All steps of a round are computed from the same state, then made together: deterministic, on any number of threads.
 //!
 //! The thesis learns CRFs by pseudolikelihood with L1 in exactly this way (4.1 and 5.3: local conditionals are logistic regressions, parameters are shared). Ours differs: labels may be
