@@ -2,11 +2,13 @@
 
 use gibbsite::data::table::Table;
 use gibbsite::export::{FieldExportParams, Naming, export_field};
+use gibbsite::field::sample::sample;
 use gibbsite::field::schema::{Columns, Slot};
 use gibbsite::field::train::{Optimize, index};
 use gibbsite::field::{FieldData, Schema, Structure};
 use gibbsite::model::FieldModel;
 use gibbsite::model::field::Facts;
+use gibbsite::par::Par;
 use gibbsite_core::error::{ImageError, InferError};
 use gibbsite_core::graph::Incidence;
 use gibbsite_core::image::{Checksum, FieldImage, Image};
@@ -221,4 +223,26 @@ fn a_field_that_is_too_wide_has_no_plan() {
     let mut tables = vec![0.0; image.tables_len()];
     image.tables(&[], &mut tables).unwrap();
     assert_eq!(exact(&image, &tables).err(), Some(InferError::Plan(0)));
+}
+
+/// Draws on the desk against the same enumeration: frequencies of labels.
+#[test]
+fn draws_follow_the_distribution() {
+    const DRAWS: usize = 20_000;
+    let (model, data, _) = model(11, &Structure::Grid { rows: 2, columns: 2 });
+    let drawn = sample(&model, &data, DRAWS, 3, 64.0, Par::Seq).unwrap();
+    assert_eq!(drawn, sample(&model, &data, DRAWS, 3, 64.0, Par::threads(2)).unwrap());
+    for (s, draws) in drawn.iter().enumerate() {
+        let (marginals, _) = enumerate(&model, &data, s);
+        let mut expected = marginals.iter();
+        for (v, &card) in model.field.cards().iter().enumerate() {
+            for l in 0..card {
+                let seen = draws.iter().filter(|y| y[v] == l).count() as f64 / DRAWS as f64;
+                let p = *expected.next().unwrap();
+                // Five standard errors.
+                let error = 5.0 * (p * (1.0 - p) / DRAWS as f64).sqrt();
+                assert!((seen - p).abs() <= error, "sample {s}, output {v}, label {l}: {seen} {p}");
+            }
+        }
+    }
 }
