@@ -2,7 +2,7 @@
 
 use crate::{GAUSSIAN, GibbsiteModel, GibbsiteStatus, Made, Status, made, put, read, status, write};
 use core::ptr;
-use gibbsite_core::image::{GaussianImage, GaussianView};
+use gibbsite_core::image::{GaussianImage, GaussianView, gaussian_floats};
 use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
 
 /// Facts about a Gaussian CRF.
@@ -17,15 +17,6 @@ pub struct GibbsiteGaussianFacts {
     pub memory: u32,
     /// Floats of memory that `gibbsite_gaussian_revise` needs.
     pub memory_revised: u32,
-}
-
-const fn plain(outputs: usize) -> usize {
-    mean_len(outputs).saturating_add(outputs)
-}
-
-const fn revised(outputs: usize, entries: usize) -> usize {
-    let given = given_len(outputs, entries).saturating_add(deviations_len(outputs, entries));
-    given.saturating_add(plain(outputs)).saturating_add(outputs)
 }
 
 /// Writes a result of several numbers.
@@ -83,13 +74,13 @@ pub unsafe extern "C" fn gibbsite_gaussian_facts_of(
     // SAFETY: the caller's promises about `model` and `facts` are those that `image` and `put` ask for.
     status(unsafe {
         view(model).and_then(|view| {
-            let (p, entries) = (view.outputs(), view.entries());
+            let [memory, revised] = gaussian_floats(view.outputs(), view.entries());
             let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             let facts_found = GibbsiteGaussianFacts {
                 inputs: small(view.inputs()),
-                outputs: small(p),
-                memory: small(plain(p)),
-                memory_revised: small(revised(p, entries)),
+                outputs: small(view.outputs()),
+                memory: small(memory),
+                memory_revised: small(revised),
             };
             put(facts, facts_found)
         })

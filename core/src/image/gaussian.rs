@@ -10,13 +10,17 @@ use core::ops::Range;
 /// Inputs, and outputs, that an image can have: they are numbered in 16 bits.
 pub const MAX_REALS: usize = 65_536;
 
-/// Bytes of memory for a mean ([`mean_len`] and the answer), and for one that is revised by outputs that are known, with deviations ([`given_len`] and
+/// Numbers in memory for a mean ([`mean_len`] and the answer), and for one that is revised by outputs that are known, with deviations ([`given_len`] and
 /// [`deviations_len`] too).
-pub const fn gaussian_memory(outputs: usize, entries: usize) -> [usize; 2] {
+pub const fn gaussian_floats(outputs: usize, entries: usize) -> [usize; 2] {
     let mean = mean_len(outputs).saturating_add(outputs);
     let given = given_len(outputs, entries).saturating_add(deviations_len(outputs, entries));
-    // Means and deviations; a byte says whether an output is known.
-    let revised = given.saturating_add(mean).saturating_add(outputs);
+    [mean, given.saturating_add(mean).saturating_add(outputs)]
+}
+
+/// The same in bytes; a byte more for each output says whether it is known.
+pub const fn gaussian_memory(outputs: usize, entries: usize) -> [usize; 2] {
+    let [mean, revised] = gaussian_floats(outputs, entries);
     [mean.saturating_mul(4), revised.saturating_mul(4).saturating_add(outputs)]
 }
 

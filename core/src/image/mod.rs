@@ -28,7 +28,7 @@ mod smooth;
 pub use chain::{ChainView, Item, chain_memory};
 pub use checksum::Checksum;
 pub use field::FieldImage;
-pub use gaussian::{GaussianImage, GaussianView, MAX_REALS, gaussian_memory};
+pub use gaussian::{GaussianImage, GaussianView, MAX_REALS, gaussian_floats, gaussian_memory};
 pub use log_add::marginals_len;
 pub use lookup::hash;
 pub use packed::Text;

@@ -3,6 +3,7 @@
 use super::gaussian::{GaussianExported, GaussianInfo};
 use super::source::{quoted, words};
 use crate::model::GaussianModel;
+use gibbsite_core::image::gaussian_floats;
 use gibbsite_core::infer::gaussian::{deviations_len, given_len, mean_len};
 use std::fmt::Write;
 
@@ -67,24 +68,18 @@ pub fn gaussian_c_source(model: &GaussianModel, exported: &GaussianExported) -> 
     }
     out.push_str("#include <stdint.h>\n\n");
     let _ = writeln!(out, "#define MODEL_WORDS {}u", exported.words.len());
-    let (p, [given, deviations]) = (
-        exported.info.outputs,
-        [given_len, deviations_len].map(|f| f(exported.info.outputs, exported.info.entries)),
-    );
+    let GaussianInfo { inputs, outputs, entries, .. } = exported.info;
+    let [mean, revised] = gaussian_floats(outputs, entries);
     let memory = [
-        ("INPUTS", exported.info.inputs, "Inputs."),
-        ("OUTPUTS", p, "Outputs."),
-        ("MEMORY", mean_len(p) + p, "Floats of memory for gibbsite_gaussian_mean."),
-        (
-            "MEMORY_REVISED",
-            mean_len(p) + 2 * p + given + deviations,
-            "Floats of memory for gibbsite_gaussian_revise.",
-        ),
+        ("INPUTS", inputs, "Inputs."),
+        ("OUTPUTS", outputs, "Outputs."),
+        ("MEMORY", mean, "Floats of memory for gibbsite_gaussian_mean."),
+        ("MEMORY_REVISED", revised, "Floats of memory for gibbsite_gaussian_revise."),
     ];
     for (name, value, doc) in memory {
         let _ = writeln!(out, "#define MODEL_{name} {value}u /* {doc} */");
     }
-    out.push_str("\n/* For gibbsite_open. */\nstatic const uint32_t model_words[MODEL_WORDS] = {\n");
+    out.push_str("\n/* For gibbsite_gaussian_open. */\nstatic const uint32_t model_words[MODEL_WORDS] = {\n");
     words(&mut out, &exported.words);
     out.push_str("};\n");
     for (name, list) in names(model).iter().filter(|n| !n.1.is_empty()) {
