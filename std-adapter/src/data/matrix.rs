@@ -1,5 +1,6 @@
-//! Design matrices: compressed columns, with columns that are mostly non-zero stored whole, and compressed rows.
+//! Design matrices: compressed columns, with columns that are mostly non-zero stored whole.
 
+use super::rows::Rows;
 use crate::par::Par;
 use gibbsite_core::column::Column;
 use gibbsite_core::math::Real;
@@ -265,7 +266,9 @@ impl<V: Real> Matrix<V> {
 
     /// The same matrix by rows.
     pub fn by_rows(&self) -> Rows<V> {
-        Rows::of(self.rows, (0..self.columns()).map(|j| (j as u32, self.column(j))))
+        let mut rows = Rows::default();
+        rows.refill(self.rows, (0..self.columns()).map(|j| (j as u32, self.column(j))), Par::Seq);
+        rows
     }
 }
 
@@ -301,75 +304,4 @@ fn bands<'a, V>(
         first = last;
     }
     bands
-}
-
-/// A matrix by rows: for methods that look at one sample at a time.
-#[derive(Clone, Debug, Default)]
-pub struct Rows<V = f64> {
-    starts: Vec<usize>,
-    column: Vec<u32>,
-    value: Vec<V>,
-}
-
-impl<V: Real> Rows<V> {
-    /// Numbered columns with so many rows, without entries that are zero. Columns of a row are in the order in which they come.
-    pub(crate) fn of<'a, U: Real + 'a>(
-        rows: usize,
-        columns: impl Iterator<Item = (u32, Column<'a, U>)> + Clone,
-    ) -> Self {
-        let mut all = Self::default();
-        all.refill(rows, columns);
-        all
-    }
-
-    /// As [`of`](Self::of), in memory that it has already.
-    pub(crate) fn refill<'a, U: Real + 'a>(
-        &mut self,
-        rows: usize,
-        columns: impl Iterator<Item = (u32, Column<'a, U>)> + Clone,
-    ) {
-        let nonzero = |column: Column<'a, U>| column.iter::<V>().filter(|&(_, v)| v != V::zero());
-        let Self { starts, column, value } = self;
-        // First how many there are in each row, two places on; then where each begins, one place on, which moves to where it ends.
-        starts.clear();
-        starts.resize(rows + 2, 0);
-        for (_, column) in columns.clone() {
-            nonzero(column).for_each(|(i, _)| starts[i + 2] += 1);
-        }
-        for i in 2..rows + 2 {
-            starts[i] += starts[i - 1];
-        }
-        let all = starts[rows + 1];
-        column.resize(all, 0);
-        value.resize(all, V::zero());
-        for (j, entries) in columns {
-            for (i, v) in nonzero(entries) {
-                let at = starts[i + 1];
-                starts[i + 1] = at + 1;
-                column[at] = j;
-                value[at] = v;
-            }
-        }
-        starts.truncate(rows + 1);
-    }
-
-    /// Entries that are not zero.
-    pub(crate) fn nonzeros(&self) -> usize {
-        self.value.len()
-    }
-
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    /// Columns and values of row `i`, columns ascending.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    #[inline]
-    pub fn row(&self, i: usize) -> (&[u32], &[V]) {
-        let range = self.starts[i]..self.starts[i + 1];
-        (&self.column[range.clone()], &self.value[range])
-    }
 }

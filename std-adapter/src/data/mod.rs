@@ -8,6 +8,7 @@ pub mod matrix;
 pub mod network;
 pub mod npy;
 pub mod numbers;
+pub mod rows;
 pub mod sequences;
 pub mod source;
 mod svmlight;

@@ -3,7 +3,8 @@
 use super::fit::{RegressError, RegressParams, Task};
 use super::path::path;
 use crate::cv;
-use crate::data::matrix::{Matrix, RowChunk, Rows};
+use crate::data::matrix::{Matrix, RowChunk};
+use crate::data::rows::Rows;
 use crate::par::Par;
 use crate::solver::monitor::{Stop, Watch};
 use gibbsite_core::loss::{Logistic, Loss, Squared};

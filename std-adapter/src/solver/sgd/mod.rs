@@ -9,7 +9,7 @@ mod walk;
 
 use super::monitor::{Monitor, Point, Stop};
 use super::{Info, Solution};
-use crate::data::matrix::Rows;
+use crate::data::rows::Rows;
 use crate::par::Par;
 use crate::regress::certificate::certify;
 use crate::regress::problem::{Problem, Weights};

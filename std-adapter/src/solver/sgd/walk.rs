@@ -1,7 +1,7 @@
 //! One walk through samples, with weights drawn to 0 lazily.
 
 use super::Shrinkage;
-use crate::data::matrix::Rows;
+use crate::data::rows::Rows;
 use crate::regress::problem::{Problem, Weights};
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;

@@ -13,7 +13,6 @@ use crate::regress::problem::Problem;
 use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
-use std::ops::Range;
 
 #[derive(Debug)]
 pub(super) struct Correlations {
@@ -31,6 +30,8 @@ pub(super) struct Correlations {
     pub(super) theta: Vec<f64>,
     /// Columns whose product is right for `theta`, ascending.
     pub(super) fresh: Vec<u32>,
+    /// Memory for products.
+    found: Vec<f64>,
 }
 
 /// Columns a thread takes at a time.
@@ -40,39 +41,48 @@ const GLANCE: usize = 16;
 /// What rounding may hide of a penalty.
 const SLACK: f64 = 1e-9;
 
-/// Products and norms.
+/// Products and norms of the columns from `first` on.
 struct FirstStrip<'a, V> {
     matrix: &'a Matrix<V>,
-    strip: Range<usize>,
+    first: usize,
     theta: &'a [f64],
+    value: &'a mut [f64],
+    norm: &'a mut [f64],
 }
 
 impl<V: Real> Kernel for FirstStrip<'_, V> {
-    type Output = Vec<(f64, f64)>;
+    type Output = ();
     #[inline(always)]
-    fn run(self) -> Vec<(f64, f64)> {
-        let Self { matrix, strip, theta } = self;
-        let pair = |j| {
-            let column = matrix.column(j);
-            (column.dot(theta), column.norm2::<f64>().sqrt())
-        };
-        strip.map(pair).collect()
+    fn run(self) {
+        let Self { matrix, first, theta, value, norm } = self;
+        for (k, (value, norm)) in value.iter_mut().zip(norm).enumerate() {
+            let column = matrix.column(first + k);
+            *value = column.dot(theta);
+            *norm = column.norm2::<f64>().sqrt();
+        }
     }
 }
 
-/// Products.
+/// Products. Returns entries visited.
 struct LaterStrip<'a, V> {
     matrix: &'a Matrix<V>,
     strip: &'a [u32],
     theta: &'a [f64],
+    out: &'a mut [f64],
 }
 
 impl<V: Real> Kernel for LaterStrip<'_, V> {
-    type Output = Vec<f64>;
+    type Output = u64;
     #[inline(always)]
-    fn run(self) -> Vec<f64> {
-        let Self { matrix, strip, theta } = self;
-        strip.iter().map(|&j| matrix.column(j as usize).dot(theta)).collect()
+    fn run(self) -> u64 {
+        let Self { matrix, strip, theta, out } = self;
+        let mut entries = 0;
+        for (out, &j) in out.iter_mut().zip(strip) {
+            let column = matrix.column(j as usize);
+            *out = column.dot(theta);
+            entries += column.len() as u64;
+        }
+        entries
     }
 }
 
@@ -106,10 +116,11 @@ impl Correlations {
     /// At a first dual point: all products and norms.
     pub(super) fn new<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], par: Par) -> Self {
         let d = problem.matrix.columns();
-        let strips = par.map((0..d).step_by(STRIP).collect(), |first| {
-            vectorized(FirstStrip { matrix: problem.matrix, strip: first..(first + STRIP).min(d), theta })
+        let (mut value, mut norm) = (vec![0.0; d], vec![0.0; d]);
+        let strips = (0..d).step_by(STRIP).zip(value.chunks_mut(STRIP).zip(norm.chunks_mut(STRIP)));
+        par.map(strips.collect(), |(first, (value, norm))| {
+            vectorized(FirstStrip { matrix: problem.matrix, first, theta, value, norm })
         });
-        let (value, norm): (Vec<f64>, Vec<f64>) = strips.into_iter().flatten().unzip();
         let share =
             (0..d).map(|j| (1.0 - SLACK) * problem.l1_weights.map_or(1.0, |w| w[j]) / norm[j]).collect();
         let mut all = Self {
@@ -121,6 +132,7 @@ impl Correlations {
             travelled: 0.0,
             theta: theta.to_vec(),
             fresh: (0..d as u32).collect(),
+            found: Vec::new(),
         };
         (0..d).for_each(|j| all.set_due(problem.positive, j));
         all
@@ -161,18 +173,18 @@ impl Correlations {
             out: &mut wanted,
         });
         let theta = &self.theta[..];
-        let strips = par.map(wanted.chunks(STRIP).collect(), |strip| {
-            vectorized(LaterStrip { matrix: problem.matrix, strip, theta })
+        let mut found = std::mem::take(&mut self.found);
+        found.resize(wanted.len(), 0.0);
+        let strips = wanted.chunks(STRIP).zip(found.chunks_mut(STRIP));
+        let entries = par.map(strips.collect(), |(strip, out)| {
+            vectorized(LaterStrip { matrix: problem.matrix, strip, theta, out })
         });
-        let mut entries = 0;
-        for (&j, c) in wanted.iter().zip(strips.into_iter().flatten()) {
-            let j = j as usize;
-            self.value[j] = c;
-            self.set_due(problem.positive, j);
-            entries += problem.matrix.column(j).len() as u64;
+        for (&j, &c) in wanted.iter().zip(&found) {
+            self.value[j as usize] = c;
+            self.set_due(problem.positive, j as usize);
         }
-        self.fresh = wanted;
-        entries
+        (self.fresh, self.found) = (wanted, found);
+        entries.iter().sum()
     }
 
     /// `a_jᵀθ`.

@@ -1,7 +1,7 @@
 //! `H = A_Wᵀ diag(w) A_W` of a working set, when forming it is cheaper than the passes that it saves.
 
-use super::quadratic::Gram;
-use crate::data::matrix::Rows;
+use super::by_gram::Gram;
+use crate::data::rows::Rows;
 use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::column::Column;
 use gibbsite_core::math::Real;
@@ -19,10 +19,13 @@ pub(super) struct GramTable {
     /// From one row of the table to the next.
     stride: usize,
     table: Vec<f64>,
+    /// It in single precision.
+    copy: Vec<f32>,
     /// Row weights that it was formed with; empty if there were none.
     weight: Vec<f64>,
     slopes: Vec<f64>,
     moved: Vec<f64>,
+    wide: Vec<f64>,
     /// The columns by rows.
     layers: Vec<Layer>,
     /// Memory of layers that are not in use.
@@ -106,7 +109,7 @@ impl Kernel for SparseRows<'_, '_> {
         // Where the columns that are not done yet begin in each row.
         let mut cursor: Vec<u32> =
             (0..count).map(|i| own.rows.row(i).0.partition_point(|&p| (p as usize) < first) as u32).collect();
-        let tile = (CACHED / stride).max(8);
+        let tile = (CACHED / own.columns.end).max(8);
         for (t, table) in table.chunks_mut(tile * stride).enumerate() {
             table.fill(0.0);
             let first = first + t * tile;
@@ -223,7 +226,7 @@ impl GramTable {
             par.map(strips, |rows| vectorized(DenseRows { columns, weight, rows }));
             ((k * (k + 1) - from * (from + 1)) / 2 * rows) as u64
         } else {
-            layer(&mut self.layers, &mut self.spare, columns, from, rows);
+            layer(&mut self.layers, &mut self.spare, columns, from, rows, par);
             let mut table = &mut self.table[from * stride..k * stride];
             let mut strips = Vec::new();
             for (l, layer) in self.layers.iter().enumerate() {
@@ -238,38 +241,67 @@ impl GramTable {
             }
             par.map(strips, vectorized).iter().sum()
         };
-        for p in from..k {
-            for q in 0..p {
-                self.table[q * stride + p] = self.table[p * stride + q];
-            }
-        }
+        mirror(&mut self.table, stride, from..k);
+        let table = &self.table;
+        let rows: Vec<_> = self.copy.chunks_exact_mut(stride).enumerate().take(k).collect();
+        par.map(rows, |(p, copy)| {
+            let new = if p < from { from..k } else { 0..k };
+            let row = &table[p * stride..(p + 1) * stride];
+            copy[new.clone()].iter_mut().zip(&row[new]).for_each(|(c, &h)| *c = h as f32);
+        });
         self.formed = k;
         visited
     }
 
-    /// Widens the rows if need be, keeping what is formed.
+    /// Rows of twice the length if need be, keeping what is formed. What is never touched of them takes no memory.
     fn make_room(&mut self, k: usize) {
         if k > self.stride {
-            let stride = if self.formed == 0 { k } else { (k + k / 2).min(MOST.max(k)) };
-            let mut wider = vec![0.0; stride * stride];
-            for p in 0..self.formed {
-                let (from, to) = (p * self.stride, p * stride);
-                wider[to..to + self.formed].copy_from_slice(&self.table[from..from + self.formed]);
-            }
-            (self.stride, self.table) = (stride, wider);
+            // Not a power of two: the entries of a column would share few lines of the cache.
+            let stride = (2 * k).min(MOST).max(k) + 8;
+            widen(&mut self.table, self.formed, self.stride, stride);
+            widen(&mut self.copy, self.formed, self.stride, stride);
+            self.stride = stride;
         }
     }
 
     /// The quadratic at a point where the loss has these slopes.
-    pub(super) fn quadratic(&mut self, slopes: Vec<f64>) -> Gram<'_> {
+    pub(super) fn quadratic(&mut self, slopes: Vec<f64>, par: Par) -> Gram<'_> {
         self.slopes = slopes;
         let k = self.slopes.len();
         self.moved.resize(k, 0.0);
+        self.wide.resize(k, 0.0);
         Gram {
             table: &self.table,
             stride: self.stride,
             slopes: &mut self.slopes,
             moved: &mut self.moved[..k],
+            copy: &self.copy,
+            wide: &mut self.wide[..k],
+            par,
+        }
+    }
+}
+
+/// Room for `stride` rows of that length, where the first `kept` rows and columns stay.
+fn widen<T: Copy + Default>(table: &mut Vec<T>, kept: usize, old: usize, stride: usize) {
+    let mut wider = vec![T::default(); stride * stride];
+    for p in 0..kept {
+        wider[p * stride..][..kept].copy_from_slice(&table[p * old..][..kept]);
+    }
+    *table = wider;
+}
+
+/// Copies these rows, up to the diagonal, to the columns of the same number, by squares that stay in the cache.
+fn mirror(table: &mut [f64], stride: usize, rows: Range<usize>) {
+    const SIDE: usize = 32;
+    for first in rows.clone().step_by(SIDE) {
+        let below = first..(first + SIDE).min(rows.end);
+        for left in (0..below.end).step_by(SIDE) {
+            for p in below.clone() {
+                for q in left..(left + SIDE).min(p) {
+                    table[q * stride + p] = table[p * stride + q];
+                }
+            }
         }
     }
 }
@@ -282,6 +314,7 @@ fn layer<V: Real>(
     columns: &[Column<'_, V>],
     from: usize,
     rows: usize,
+    par: Par,
 ) {
     let mut start = layers.last().map_or(0, |last| last.columns.end);
     let mut entries: usize = columns[start..].iter().map(Column::len).sum();
@@ -294,7 +327,7 @@ fn layer<V: Real>(
     if start < columns.len() {
         let numbered = columns.iter().enumerate().skip(start).map(|(p, &column)| (p as u32, column));
         let mut lists = spare.pop().unwrap_or_default();
-        lists.refill(rows, numbered);
+        lists.refill(rows, numbered, par);
         layers.push(Layer { columns: start..columns.len(), rows: lists });
     }
 }

@@ -14,6 +14,7 @@
 //! Bertrand et al. 2022 (skglm); ours differs in the bounds that make most passes over the data unnecessary, in conjugate gradients
 //! where they extrapolate, and in the Gram form. Nothing depends on the number of threads.
 
+mod by_gram;
 mod correlation;
 mod descent;
 mod gram;

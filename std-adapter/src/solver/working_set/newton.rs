@@ -2,9 +2,9 @@
 
 use super::descent::{Effort, Limits, descend};
 use super::gram;
-use super::quadratic::Residual;
+use super::quadratic::{Residual, combine};
 use super::{Block, WorkingSet};
-use crate::par::{Kernel, vectorized};
+use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::column::Column;
 use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::loss::Loss;
@@ -20,12 +20,19 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let slopes = block.slopes.take();
         let effort = self.quadratic(block, &mut rho, slopes, None, || norm2, limits);
         self.u = rho;
-        for ((column, now), then) in block.columns.iter().zip(&block.x).zip(&before) {
-            if now != then {
-                column.add_to(now - then, &mut self.z);
-            }
-        }
+        self.move_by(block, &before);
+        self.z.iter_mut().zip(&self.moved).for_each(|(z, m)| *z += m);
         effort
+    }
+
+    /// `moved = A(x - before)` within the block. Returns the step, and entries visited.
+    fn move_by(&mut self, block: &Block<'_, V>, before: &[f64]) -> (Vec<f64>, u64) {
+        let step: Vec<f64> = block.x.iter().zip(before).map(|(now, then)| now - then).collect();
+        let at: Vec<u32> = (0..step.len() as u32).filter(|&p| step[p as usize] != 0.0).collect();
+        let d: Vec<f64> = at.iter().map(|&p| step[p as usize]).collect();
+        combine(&block.columns, &at, &d, &mut self.moved, &mut self.parts, self.par);
+        let entries = at.iter().map(|&p| block.columns[p as usize].len() as u64).sum();
+        (step, entries)
     }
 
     /// Descends on `-uᵀAΔ + ½Δᵀ Aᵀ diag(w) A Δ + penalty(x + Δ)` within the block: by residuals, by the Gram matrix if that is cheap, or by
@@ -63,9 +70,9 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         self.gram.members.clone_from(set);
         let slopes = slopes.unwrap_or_else(|| {
             spent.entries += *entries;
-            vectorized(SlopesOf { columns, u })
+            slopes_of(columns, u, self.par)
         });
-        let mut q = self.gram.quadratic(slopes);
+        let mut q = self.gram.quadratic(slopes, self.par);
         let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
         Effort {
             updates: spent.updates + rest.updates,
@@ -92,7 +99,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             weight.extend(u.iter().map(|&u| problem.loss.curvature_at_residual(u).max(1e-7 * L::SMOOTHNESS)));
             let slopes = block.slopes.take().unwrap_or_else(|| {
                 total.entries += block.entries;
-                vectorized(SlopesOf { columns: &columns[..], u: &u[..] })
+                slopes_of(&columns, &u, self.par)
             });
             let estimate = block.gap_estimate(&slopes);
             if round > 0 && estimate <= limits.gap {
@@ -105,19 +112,14 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             last = estimate;
             let before = block.x.clone();
             let inner = Limits { gap: (INNER * estimate).max(0.3 * limits.gap), ..limits };
-            let curvature = || vectorized(CurvaturesOf { columns: &columns[..], weight: &weight[..] });
+            let par = self.par;
+            let curvature = || curvatures_of(&columns, &weight, par);
             rho.clone_from(&u);
             let effort = self.quadratic(block, &mut rho, Some(slopes), Some(&weight), curvature, inner);
             total.updates += effort.updates;
             total.entries += effort.entries;
-            let step: Vec<f64> = block.x.iter().zip(&before).map(|(now, then)| now - then).collect();
-            self.moved.fill(0.0);
-            for (column, &d) in block.columns.iter().zip(&step) {
-                if d != 0.0 {
-                    column.add_to(d, &mut self.moved);
-                    total.entries += column.len() as u64;
-                }
-            }
+            let (step, visited) = self.move_by(block, &before);
+            total.entries += visited;
             let old_cost = block.cost(&before);
             let predicted = -sum_pairs(&self.moved, &u, |m, u| m * u) + block.cost(&block.x) - old_cost;
             // The gap shrinks with the violation, the objective with its square: the last steps cannot be seen in it.
@@ -162,31 +164,56 @@ const INNER: f64 = 0.1;
 /// By how much less exactly it is solved with residuals: there, another Newton step costs a fraction of a sweep.
 const ROUGHER: f64 = 3.0;
 
-struct SlopesOf<'a, V> {
-    columns: &'a [Column<'a, V>],
-    u: &'a [f64],
+/// Columns that a thread takes at a time.
+const STRIP: usize = 64;
+
+/// `out_j = -a_jᵀu`.
+fn slopes_of<V: Real>(columns: &[Column<'_, V>], u: &[f64], par: Par) -> Vec<f64> {
+    let mut out = vec![0.0; columns.len()];
+    let strips = columns.chunks(STRIP).zip(out.chunks_mut(STRIP));
+    par.map(strips.collect(), |(columns, out)| vectorized(Slopes { columns, u, out }));
+    out
 }
 
-impl<V: Real> Kernel for SlopesOf<'_, V> {
-    type Output = Vec<f64>;
+/// `out_j = Σ_i w_i a_ij²`.
+fn curvatures_of<V: Real>(columns: &[Column<'_, V>], weight: &[f64], par: Par) -> Vec<f64> {
+    let mut out = vec![0.0; columns.len()];
+    let strips = columns.chunks(STRIP).zip(out.chunks_mut(STRIP));
+    par.map(strips.collect(), |(columns, out)| vectorized(Curvatures { columns, weight, out }));
+    out
+}
+
+struct Slopes<'a, V> {
+    columns: &'a [Column<'a, V>],
+    u: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl<V: Real> Kernel for Slopes<'_, V> {
+    type Output = ();
     #[inline(always)]
-    fn run(self) -> Vec<f64> {
-        let Self { columns, u } = self;
-        columns.iter().map(|c| -c.dot(u)).collect()
+    fn run(self) {
+        let Self { columns, u, out } = self;
+        for (out, column) in out.iter_mut().zip(columns) {
+            *out = -column.dot(u);
+        }
     }
 }
 
-struct CurvaturesOf<'a, V> {
+struct Curvatures<'a, V> {
     columns: &'a [Column<'a, V>],
     weight: &'a [f64],
+    out: &'a mut [f64],
 }
 
-impl<V: Real> Kernel for CurvaturesOf<'_, V> {
-    type Output = Vec<f64>;
+impl<V: Real> Kernel for Curvatures<'_, V> {
+    type Output = ();
     #[inline(always)]
-    fn run(self) -> Vec<f64> {
-        let Self { columns, weight } = self;
-        columns.iter().map(|c| c.weighted_norm2(weight)).collect()
+    fn run(self) {
+        let Self { columns, weight, out } = self;
+        for (out, column) in out.iter_mut().zip(columns) {
+            *out = column.weighted_norm2(weight);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `q(Δ) = gᵀΔ + ½ΔᵀHΔ` over the columns of a working set, with `H = A_Wᵀ diag(w) A_W`. Either the residual
 //! `ρ = u - w∘(A_W Δ)` is kept and each slope is a pass over a column ([`Residual`]), or `H` is formed once and each
-//! slope is there for the asking ([`Gram`]). Which is cheaper depends on how many working columns share a row.
+//! slope is there for the asking ([`Gram`](super::by_gram::Gram)). Which is cheaper depends on how many working columns share a row.
 
 use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::column::Column;
@@ -17,7 +17,7 @@ pub(super) trait Quadratic {
     fn curvature(&self, p: usize) -> f64;
     /// Adds `by` to `Δ_p`.
     fn shift(&mut self, p: usize, by: f64);
-    /// Writes `H d` at the positions `at`, where `d` is zero elsewhere, and returns `dᵀHd`.
+    /// Writes `H d` at the positions `at`, where `d` is zero elsewhere, and returns `dᵀHd`; to about single precision.
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64;
     /// `dᵀHd`; [`accept`](Self::accept) may then add `d` to `Δ`.
     fn propose(&mut self, at: &[u32], d: &[f64]) -> f64;
@@ -50,39 +50,50 @@ pub(super) const PARTS: usize = 4;
 /// Columns that a thread takes at a time.
 const STRIP: usize = 32;
 /// Entries from which on a pass is cut.
-const LARGE: u64 = 100_000;
+pub(super) const LARGE: u64 = 100_000;
 
 impl<V: Real> Residual<'_, V> {
     fn spread(&mut self, at: &[u32], d: &[f64]) -> f64 {
-        let (columns, weight) = (self.columns, self.weight);
-        let entries: u64 = at.iter().map(|&p| columns[p as usize].len() as u64).sum();
-        if entries < LARGE {
-            return vectorized(Spread { columns, weight, moved: &mut *self.moved, at, d });
+        combine(self.columns, at, d, self.moved, self.parts, self.par);
+        vectorized(Weigh { weight: self.weight, moved: &mut *self.moved })
+    }
+}
+
+/// `moved = Σ_k d_k a_k` over the columns `at`.
+pub(super) fn combine<V: Real>(
+    columns: &[Column<'_, V>],
+    at: &[u32],
+    d: &[f64],
+    moved: &mut [f64],
+    parts: &mut [Vec<f64>; PARTS],
+    par: Par,
+) {
+    let entries: u64 = at.iter().map(|&p| columns[p as usize].len() as u64).sum();
+    if entries < LARGE {
+        return vectorized(Spread { columns, moved, at, d });
+    }
+    // Cut by entries, so that parts take equally long.
+    let mut cuts = Vec::with_capacity(PARTS);
+    let (mut first, mut seen) = (0, 0);
+    for (k, &p) in at.iter().enumerate() {
+        seen += columns[p as usize].len() as u64;
+        if seen * PARTS as u64 >= entries * (cuts.len() as u64 + 1) && cuts.len() + 1 < PARTS {
+            cuts.push(first..k + 1);
+            first = k + 1;
         }
-        // Cut by entries, so that parts take equally long.
-        let mut cuts = Vec::with_capacity(PARTS);
-        let (mut first, mut seen) = (0, 0);
-        for (k, &p) in at.iter().enumerate() {
-            seen += columns[p as usize].len() as u64;
-            if seen * PARTS as u64 >= entries * (cuts.len() as u64 + 1) && cuts.len() + 1 < PARTS {
-                cuts.push(first..k + 1);
-                first = k + 1;
-            }
-        }
-        cuts.push(first..at.len());
-        let rows = self.moved.len();
-        let work: Vec<_> = self.parts.iter_mut().zip(cuts).collect();
-        let used = work.len();
-        self.par.map(work, |(part, cut)| {
-            part.resize(rows, 0.0);
-            vectorized(Spread { columns, weight: None, moved: part, at: &at[cut.clone()], d: &d[cut] })
-        });
-        let (first, others) = self.parts.split_at(1);
-        self.moved.copy_from_slice(&first[0]);
-        for part in &others[..used - 1] {
-            self.moved.iter_mut().zip(part).for_each(|(sum, p)| *sum += p);
-        }
-        vectorized(Weigh { weight, moved: &mut *self.moved })
+    }
+    cuts.push(first..at.len());
+    let rows = moved.len();
+    let work: Vec<_> = parts.iter_mut().zip(cuts).collect();
+    let used = work.len();
+    par.map(work, |(part, cut)| {
+        part.resize(rows, 0.0);
+        vectorized(Spread { columns, moved: part, at: &at[cut.clone()], d: &d[cut] });
+    });
+    let (first, others) = parts.split_at(1);
+    moved.copy_from_slice(&first[0]);
+    for part in &others[..used - 1] {
+        moved.iter_mut().zip(part).for_each(|(sum, p)| *sum += p);
     }
 }
 
@@ -104,27 +115,25 @@ impl Kernel for Weigh<'_> {
     }
 }
 
-/// `moved = w∘(A d)`; returns `dᵀAᵀ(w∘(A d))`.
+/// `moved = A d`.
 struct Spread<'a, V> {
     columns: &'a [Column<'a, V>],
-    weight: Option<&'a [f64]>,
     moved: &'a mut [f64],
     at: &'a [u32],
     d: &'a [f64],
 }
 
 impl<V: Real> Kernel for Spread<'_, V> {
-    type Output = f64;
+    type Output = ();
     #[inline(always)]
-    fn run(self) -> f64 {
-        let Self { columns, weight, moved, at, d } = self;
+    fn run(self) {
+        let Self { columns, moved, at, d } = self;
         moved.fill(0.0);
         for (&p, &d) in at.iter().zip(d) {
             if d != 0.0 {
                 columns[p as usize].add_to(d, moved);
             }
         }
-        Weigh { weight, moved }.run()
     }
 }
 
@@ -142,32 +151,6 @@ impl<V: Real> Kernel for Gather<'_, V> {
         let Self { columns, moved, at, out } = self;
         for (out, &p) in out.iter_mut().zip(at) {
             *out = columns[p as usize].dot(moved);
-        }
-    }
-}
-
-/// `moved = H d`.
-struct Combine<'a> {
-    table: &'a [f64],
-    stride: usize,
-    moved: &'a mut [f64],
-    at: &'a [u32],
-    d: &'a [f64],
-}
-
-impl Kernel for Combine<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Self { table, stride, moved, at, d } = self;
-        moved.fill(0.0);
-        for (&p, &d) in at.iter().zip(d) {
-            if d != 0.0 {
-                let row = &table[p as usize * stride..(p as usize + 1) * stride];
-                for (m, &h) in moved.iter_mut().zip(row) {
-                    *m += d * h;
-                }
-            }
         }
     }
 }
@@ -226,64 +209,5 @@ impl<V: Real> Quadratic for Residual<'_, V> {
 
     fn patience(&self) -> u32 {
         60
-    }
-}
-
-/// By `H` itself.
-pub(super) struct Gram<'a> {
-    /// `H`, row by row; symmetric.
-    pub(super) table: &'a [f64],
-    /// From one row of it to the next.
-    pub(super) stride: usize,
-    /// The gradient at the current point, changed in place.
-    pub(super) slopes: &'a mut [f64],
-    /// As long as `slopes`.
-    pub(super) moved: &'a mut [f64],
-}
-
-impl Quadratic for Gram<'_> {
-    #[inline(always)]
-    fn slope(&self, p: usize) -> f64 {
-        self.slopes[p]
-    }
-
-    #[inline(always)]
-    fn curvature(&self, p: usize) -> f64 {
-        self.table[p * self.stride + p]
-    }
-
-    #[inline(always)]
-    fn shift(&mut self, p: usize, by: f64) {
-        let row = &self.table[p * self.stride..(p + 1) * self.stride];
-        for (g, &h) in self.slopes.iter_mut().zip(row) {
-            *g += by * h;
-        }
-    }
-
-    fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {
-        let square = self.propose(at, d);
-        for (out, &p) in out.iter_mut().zip(at) {
-            *out = self.moved[p as usize];
-        }
-        square
-    }
-
-    fn propose(&mut self, at: &[u32], d: &[f64]) -> f64 {
-        vectorized(Combine { table: self.table, stride: self.stride, moved: &mut *self.moved, at, d });
-        at.iter().zip(d).map(|(&p, &d)| d * self.moved[p as usize]).sum()
-    }
-
-    fn accept(&mut self) {
-        for (g, m) in self.slopes.iter_mut().zip(&*self.moved) {
-            *g += m;
-        }
-    }
-
-    fn cost(&self, _: usize) -> u64 {
-        1
-    }
-
-    fn patience(&self) -> u32 {
-        400
     }
 }

@@ -1,0 +1,134 @@
+//! The quadratic of a working set by `H` itself: slopes are there for the asking.
+
+use super::quadratic::{LARGE, Quadratic};
+use crate::par::{Kernel, Par, vectorized};
+
+/// By `H` itself.
+pub(super) struct Gram<'a> {
+    /// `H`, row by row; symmetric.
+    pub(super) table: &'a [f64],
+    /// From one row of it to the next.
+    pub(super) stride: usize,
+    /// The gradient at the current point, changed in place.
+    pub(super) slopes: &'a mut [f64],
+    /// As long as `slopes`.
+    pub(super) moved: &'a mut [f64],
+    /// `H` in single precision: conjugate gradients, whose directions need not be exact, read half as much.
+    pub(super) copy: &'a [f32],
+    /// As long as `slopes`, all 0.
+    pub(super) wide: &'a mut [f64],
+    pub(super) par: Par,
+}
+
+/// Positions that a thread takes at a time.
+const STRIP: usize = 128;
+
+/// `out_k = H_k·d` for the rows `at`, from the copy of `H`.
+struct RowDots<'a> {
+    copy: &'a [f32],
+    stride: usize,
+    at: &'a [u32],
+    d: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl Kernel for RowDots<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { copy, stride, at, d, out } = self;
+        let (ds, last_d) = d.as_chunks::<8>();
+        for (out, &p) in out.iter_mut().zip(at) {
+            let (rows, last_row) = copy[p as usize * stride..][..d.len()].as_chunks::<8>();
+            let mut sums = [0.0; 8];
+            for (row, d) in rows.iter().zip(ds) {
+                let h = row.map(f64::from);
+                for l in 0..8 {
+                    sums[l] += h[l] * d[l];
+                }
+            }
+            let rest: f64 = last_row.iter().zip(last_d).map(|(&h, d)| f64::from(h) * d).sum();
+            let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
+            *out = ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7)) + rest;
+        }
+    }
+}
+
+/// `moved = H d`, from one position on.
+struct Combine<'a> {
+    table: &'a [f64],
+    stride: usize,
+    first: usize,
+    moved: &'a mut [f64],
+    at: &'a [u32],
+    d: &'a [f64],
+}
+
+impl Kernel for Combine<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { table, stride, first, moved, at, d } = self;
+        moved.fill(0.0);
+        for (&p, &d) in at.iter().zip(d) {
+            if d != 0.0 {
+                let row = &table[p as usize * stride + first..][..moved.len()];
+                for (m, &h) in moved.iter_mut().zip(row) {
+                    *m += d * h;
+                }
+            }
+        }
+    }
+}
+
+impl Quadratic for Gram<'_> {
+    #[inline(always)]
+    fn slope(&self, p: usize) -> f64 {
+        self.slopes[p]
+    }
+
+    #[inline(always)]
+    fn curvature(&self, p: usize) -> f64 {
+        self.table[p * self.stride + p]
+    }
+
+    #[inline(always)]
+    fn shift(&mut self, p: usize, by: f64) {
+        let row = &self.table[p * self.stride..(p + 1) * self.stride];
+        for (g, &h) in self.slopes.iter_mut().zip(row) {
+            *g += by * h;
+        }
+    }
+
+    fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {
+        at.iter().zip(d).for_each(|(&p, &d)| self.wide[p as usize] = d);
+        let (copy, stride, wide) = (self.copy, self.stride, &*self.wide);
+        let par = if ((at.len() * wide.len()) as u64) < LARGE { Par::Seq } else { self.par };
+        let work: Vec<_> = at.chunks(STRIP).zip(out.chunks_mut(STRIP)).collect();
+        par.map(work, |(at, out)| vectorized(RowDots { copy, stride, at, d: wide, out }));
+        at.iter().for_each(|&p| self.wide[p as usize] = 0.0);
+        d.iter().zip(out).map(|(d, h)| d * *h).sum()
+    }
+
+    fn propose(&mut self, at: &[u32], d: &[f64]) -> f64 {
+        let (table, stride) = (self.table, self.stride);
+        let par = if ((at.len() * self.moved.len()) as u64) < LARGE { Par::Seq } else { self.par };
+        let work: Vec<_> = self.moved.chunks_mut(STRIP).enumerate().collect();
+        par.map(work, |(k, moved)| vectorized(Combine { table, stride, first: k * STRIP, moved, at, d }));
+        at.iter().zip(d).map(|(&p, &d)| d * self.moved[p as usize]).sum()
+    }
+
+    fn accept(&mut self) {
+        for (g, m) in self.slopes.iter_mut().zip(&*self.moved) {
+            *g += m;
+        }
+    }
+
+    fn cost(&self, _: usize) -> u64 {
+        1
+    }
+
+    fn patience(&self) -> u32 {
+        400
+    }
+}
