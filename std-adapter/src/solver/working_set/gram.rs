@@ -47,7 +47,7 @@ pub(super) fn fits(columns: usize, entries: u64) -> bool {
 pub(super) const AT_ONCE: u64 = 16;
 
 /// Share of the row weights that may have changed before `H` is formed again.
-const CLOSE: f64 = 0.1;
+const CLOSE: f64 = 0.3;
 
 fn all_whole<V>(columns: &[Column<'_, V>]) -> bool {
     columns.iter().all(|c| matches!(c, Column::Dense(_)))
@@ -109,29 +109,59 @@ impl Kernel for SparseRows<'_, '_> {
         // Where the columns that are not done yet begin in each row.
         let mut cursor: Vec<u32> =
             (0..count).map(|i| own.rows.row(i).0.partition_point(|&p| (p as usize) < first) as u32).collect();
-        let tile = (CACHED / own.columns.end).max(8);
+        let width = own.columns.end;
+        let entries: usize = layers.iter().map(|layer| layer.rows.nonzeros()).sum();
+        // Rows that are not very sparse are spread out and added whole: vector instructions do more of them than there are zeros.
+        let mut spread =
+            vec![[0.0; 8]; if entries * SPREAD >= count * width { width.div_ceil(8) } else { 0 }];
+        let tile = (CACHED / width).max(8);
         for (t, table) in table.chunks_mut(tile * stride).enumerate() {
             table.fill(0.0);
             let first = first + t * tile;
             for (i, cursor) in cursor.iter_mut().enumerate() {
                 let (columns, values) = own.rows.row(i);
                 let mut at = *cursor as usize;
+                if !spread.is_empty()
+                    && columns.get(at).is_some_and(|&p| (p as usize - first) * stride < table.len())
+                {
+                    spread.fill([0.0; 8]);
+                    let spread = spread.as_flattened_mut();
+                    for layer in layers {
+                        let (others, values) = layer.rows.row(i);
+                        pairs += (others.len() * others.len() / 2) as u64;
+                        others.iter().zip(values).for_each(|(&q, &b)| spread[q as usize] = b);
+                    }
+                }
                 while let Some(&p) = columns.get(at)
                     && let Some(row) =
                         table[..].get_mut((p as usize - first) * stride..).filter(|r| !r.is_empty())
                 {
                     let a = if weight.is_empty() { values[at] } else { values[at] * weight[i] };
+                    at += 1;
+                    if !spread.is_empty() {
+                        // What lies beyond the diagonal will be copied over.
+                        let eights = p as usize / 8 + 1;
+                        for (row, spread) in
+                            row.as_chunks_mut::<8>().0[..eights].iter_mut().zip(&spread[..eights])
+                        {
+                            // Through copies, which cannot overlap for all the compiler knows.
+                            let (mut sum, spread) = (*row, *spread);
+                            for l in 0..8 {
+                                sum[l] += a * spread[l];
+                            }
+                            *row = sum;
+                        }
+                        continue;
+                    }
                     for layer in layers {
                         let (others, values) = layer.rows.row(i);
                         // In its own layer the columns up to itself come first.
-                        let count =
-                            if layer.columns.start == own.columns.start { at + 1 } else { others.len() };
+                        let count = if layer.columns.start == own.columns.start { at } else { others.len() };
                         for (&q, &b) in others[..count].iter().zip(values) {
                             row[q as usize] += a * b;
                         }
                         pairs += count as u64;
                     }
-                    at += 1;
                 }
                 *cursor = at as u32;
             }
@@ -140,6 +170,11 @@ impl Kernel for SparseRows<'_, '_> {
     }
 }
 
+/// What a row of the table is longer than its entries: rows are added eight entries at a time. Also, rows are then not as long as a power of
+/// two, when the entries of a column would share few lines of the cache.
+const SLACK: usize = 8;
+/// Rows are spread out if they have at least one in so many entries.
+const SPREAD: usize = 8;
 /// Entries of `H` that stay in the cache.
 const CACHED: usize = 1 << 17;
 /// Rows of the table that a thread takes at a time: of whole columns, and of others.
@@ -255,9 +290,8 @@ impl GramTable {
 
     /// Rows of twice the length if need be, keeping what is formed. What is never touched of them takes no memory.
     fn make_room(&mut self, k: usize) {
-        if k > self.stride {
-            // Not a power of two: the entries of a column would share few lines of the cache.
-            let stride = (2 * k).min(MOST).max(k) + 8;
+        if k + SLACK > self.stride {
+            let stride = (2 * k).min(MOST).max(k) + SLACK;
             widen(&mut self.table, self.formed, self.stride, stride);
             widen(&mut self.copy, self.formed, self.stride, stride);
             self.stride = stride;
