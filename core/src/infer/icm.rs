@@ -41,8 +41,6 @@ pub const fn scratch_len(size: &Dimensions) -> usize {
 /// assert_eq!((labels, info.log_potential, info.converged), ([1, 1], 4.0, true));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-// Not inlined: what it holds would lie on the stack while its caller still prepares the graph.
-#[inline(never)]
 pub fn ascend<T: Real>(
     graph: &FactorGraph<'_, T>,
     incidence: &Incidence<'_>,
