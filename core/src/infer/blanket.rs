@@ -123,6 +123,8 @@ pub(super) fn check_labels<T: Real>(graph: &FactorGraph<'_, T>, labels: &[u32]) 
 ///
 /// # Errors
 /// [`InferError::Shape`] for labels or a variable that are not there, [`InferError::Memory`]: nothing is then written.
+// Not inlined: what it holds would lie on the stack while its caller still prepares the graph.
+#[inline(never)]
 pub fn conditional<T: Real>(
     graph: &FactorGraph<'_, T>,
     incidence: &Incidence<'_>,

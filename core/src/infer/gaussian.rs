@@ -110,7 +110,7 @@ impl<'a, T: Real> Gaussian<T, Plain<'a, T>> {
     /// # Errors
     /// [`InferError::Shape`] if they do not fit together, or the pattern is not that of a factor; [`InferError::Pivot`] for a `D` that is not positive.
     pub fn new(terms: Plain<'a, T>) -> Result<Self, InferError> {
-        if !terms.fits() || !is_pattern(&terms) {
+        if !terms.fits() || !is_pattern(terms.outputs(), |k| terms.column(k), |e| terms.row(e)) {
             return Err(InferError::Shape);
         }
         match terms.pivots.iter().position(|d| !(*d > T::zero() && *d < T::INFINITY)) {
@@ -179,8 +179,12 @@ impl<T: Real, P: Terms<T>> Gaussian<T, P> {
     ///
     /// # Errors
     /// [`InferError::Shape`], [`InferError::Memory`]; [`InferError::Pivot`] if rounding leaves nothing positive of an output's precision.
-    pub fn given<'m>(&self, known: &'m [bool], memory: &'m mut [T]) -> Result<Given<'m, T, P>, InferError> {
-        let terms = self.terms;
+    pub fn given<'m>(
+        &'m self,
+        known: &'m [bool],
+        memory: &'m mut [T],
+    ) -> Result<Given<'m, T, P>, InferError> {
+        let terms = &self.terms;
         let (p, entries) = (terms.outputs(), terms.entries());
         if known.len() != p {
             return Err(InferError::Shape);
@@ -195,7 +199,7 @@ impl<T: Real, P: Terms<T>> Gaussian<T, P> {
                 put(factor, e, if free { terms.coupling(e) } else { T::zero() });
             }
         }
-        factorise(&terms, factor, pivots)?;
+        factorise(terms, factor, pivots)?;
         Ok(Given { terms, known, factor, pivots })
     }
 }
@@ -203,7 +207,8 @@ impl<T: Real, P: Terms<T>> Gaussian<T, P> {
 /// What is left to predict when some outputs are known.
 #[derive(Debug)]
 pub struct Given<'m, T, P> {
-    terms: P,
+    // Borrowed: the slices of a model take more than 100 bytes of stack.
+    terms: &'m P,
     known: &'m [bool],
     factor: &'m [T],
     pivots: &'m [T],
@@ -242,7 +247,7 @@ impl<T: Real, P: Terms<T>> Given<'_, T, P> {
                 }
             }
         }
-        solve(&terms, |e| at(factor, e), |k| at(pivots, k), z);
+        solve(terms, |e| at(factor, e), |k| at(pivots, k), z);
         finite(z)?;
         for (place, &z) in z.iter().enumerate() {
             let output = terms.output(place);
@@ -273,7 +278,7 @@ impl<T: Real, P: Terms<T>> Given<'_, T, P> {
             for e in column.clone() {
                 let (i, l) = (terms.row(e), at(factor, e));
                 sub(inverse, e, l * at(own, i));
-                for (later, place) in matches(&terms, e.wrapping_add(1)..column.end, i) {
+                for (later, place) in matches(terms, e.wrapping_add(1)..column.end, i) {
                     let z = at(inverse, place);
                     sub(inverse, e, at(factor, later) * z);
                     sub(inverse, later, l * z);
@@ -427,21 +432,24 @@ pub fn factorise<T: Real>(
 
 /// Whether the pattern is that of a factor: rows ascend below the diagonal, and what a column has below its first row, the column of that row has too (so that every pair
 /// of a column's rows has an entry). From the last column, so that no column is gone through that was not found good.
-pub(crate) fn is_pattern<T>(terms: &impl Terms<T>) -> bool {
-    let p = terms.outputs();
-    for place in (0..p).rev() {
-        let column = terms.column(place);
+pub(crate) fn is_pattern(
+    outputs: usize,
+    column_of: impl Fn(usize) -> Range<usize>,
+    row: impl Fn(usize) -> usize,
+) -> bool {
+    for place in (0..outputs).rev() {
+        let column = column_of(place);
         let mut last = place;
         for e in column.clone() {
-            let row = terms.row(e);
-            if row <= last || row >= p {
+            let row = row(e);
+            if row <= last || row >= outputs {
                 return false;
             }
             last = row;
         }
         let Some(below) = column.start.checked_add(1).filter(|&b| b < column.end) else { continue };
-        let mut other = terms.column(terms.row(column.start));
-        if !(below..column.end).all(|e| other.any(|o| terms.row(o) == terms.row(e))) {
+        let mut other = column_of(row(column.start));
+        if !(below..column.end).all(|e| other.any(|o| row(o) == row(e))) {
             return false;
         }
     }

@@ -4,7 +4,7 @@ use super::Chain;
 use super::gap::Gaps;
 use super::kernel::{Kernel, Scores};
 use super::row::{Row, RowMut};
-use crate::arena::{Arena, rows_mut};
+use crate::arena::Arena;
 use crate::error::InferError;
 use crate::math::Real;
 use crate::wide::Compensated;
@@ -14,6 +14,32 @@ struct Alphas<'m, T> {
     mass: &'m mut [T],
     exponent: &'m mut [T],
     floors: &'m mut [T],
+    labels: usize,
+}
+
+impl<T: Real> Alphas<'_, T> {
+    /// The row of position `t` to write, and the one before it (empty at the first position). By number: iterators over the
+    /// three arrays would take more stack than all else in a pass.
+    #[inline]
+    fn forward(&mut self, t: usize) -> Option<(Row<'_, T>, RowMut<'_, T>)> {
+        let from = t.checked_mul(self.labels)?;
+        let last = from.saturating_sub(self.labels);
+        let (masses, mass) = self.mass.split_at_mut_checked(from)?;
+        let (exponents, exponent) = self.exponent.split_at_mut_checked(from)?;
+        let floor = t.checked_sub(1).and_then(|t| self.floors.get(t)).copied().unwrap_or(T::zero());
+        let before = Row { mass: masses.get(last..)?, exponent: exponents.get(last..)?, floor };
+        Some((before, RowMut::new(mass.get_mut(..self.labels)?, exponent.get_mut(..self.labels)?)))
+    }
+
+    /// The row of position `t`, and the exponents of the one after it (empty at the last position).
+    #[inline]
+    fn backward(&mut self, t: usize) -> Option<(RowMut<'_, T>, &[T])> {
+        let from = t.checked_mul(self.labels)?;
+        let mass = self.mass.get_mut(from..)?.get_mut(..self.labels)?;
+        let (exponent, later) = self.exponent.get_mut(from..)?.split_at_mut_checked(self.labels)?;
+        let later = later.get(..self.labels).unwrap_or(&[]);
+        Some((RowMut { mass, exponent, floor: self.floors.get(t).copied()? }, later))
+    }
 }
 
 impl<'a, T: Real> Chain<'a, T> {
@@ -35,7 +61,7 @@ impl<'a, T: Real> Chain<'a, T> {
     pub fn log_z(&self, memory: &mut [T]) -> Result<T, InferError> {
         let labels = self.labels;
         let mut arena = Arena::new(memory, Self::log_z_len(labels))?;
-        let mut gaps = Gaps::new(*self, arena.take(self.cells())?, &mut []);
+        let mut gaps = Gaps::new(self, arena.take(self.cells())?, &mut []);
         let mut alpha = RowMut::new(arena.take(labels)?, arena.take(labels)?);
         let mut next = RowMut::new(arena.take(labels)?, arena.take(labels)?);
         let kernel = Kernel::new(labels);
@@ -101,13 +127,13 @@ impl<'a, T: Real> Chain<'a, T> {
         };
         let mut arena = Arena::new(memory, Self::forward_backward_len(positions, labels))?;
         let (exponent, floors) = (arena.take(positions * labels)?, arena.take(positions)?);
-        let mut alphas = Alphas { mass, exponent, floors };
-        let mut gaps = Gaps::new(*self, arena.take(cells)?, arena.take(cells)?);
+        let mut alphas = Alphas { mass, exponent, floors, labels };
+        let mut gaps = Gaps::new(self, arena.take(cells)?, arena.take(cells)?);
         let mut row = || Ok::<_, InferError>(RowMut::new(arena.take(labels)?, arena.take(labels)?));
-        let betas = [row()?, row()?, row()?];
+        let mut betas = [row()?, row()?, row()?];
         let kernel = Kernel::new(labels);
         let log_z = self.pass_forward(&kernel, &mut gaps, &mut alphas, pairs)?;
-        self.pass_backward(&kernel, &mut gaps, alphas, betas, pairs)?;
+        self.pass_backward(&kernel, &mut gaps, &mut alphas, &mut betas, pairs)?;
         Ok(log_z)
     }
 
@@ -121,23 +147,25 @@ impl<'a, T: Real> Chain<'a, T> {
         pairs: &mut [T],
     ) -> Result<T, InferError> {
         let mut log = Compensated::default();
-        let mut before: Option<Row<'_, T>> = None;
-        let mut pairs = rows_mut(pairs, self.cells());
-        let each = rows_mut(alphas.mass, self.labels).zip(rows_mut(alphas.exponent, self.labels));
-        let each = each.zip(self.rows()).zip(alphas.floors.iter_mut());
-        for (t, (((mass, exponent), scores), floor)) in each.enumerate() {
-            let mut alpha = RowMut::new(mass, exponent);
-            match before {
-                None => kernel.start(scores, &mut alpha, &mut log)?,
-                Some(before) => {
-                    let gap = gaps.forward(t - 1, pairs.next());
-                    kernel.forward(before, &gap, scores, &mut alpha, &mut log)?;
+        let cells = self.cells();
+        for t in 0..self.positions {
+            let (before, mut alpha) = alphas.forward(t).ok_or(InferError::Shape)?;
+            match t.checked_sub(1) {
+                None => kernel.start(self.row(t), &mut alpha, &mut log)?,
+                Some(gap) => {
+                    let kept = table(pairs, gap, cells);
+                    kernel.forward(before, &gaps.forward(gap, kept), self.row(t), &mut alpha, &mut log)?;
                 }
             }
-            *floor = alpha.floor;
-            before = Some(alpha.into_view());
+            let floor = alpha.floor;
+            *alphas.floors.get_mut(t).ok_or(InferError::Shape)? = floor;
         }
-        kernel.finish(before, log)
+        let from = self.positions.saturating_sub(1).saturating_mul(self.labels);
+        let last = match (alphas.mass.get(from..), alphas.exponent.get(from..), alphas.floors.last()) {
+            (Some(mass), Some(exponent), Some(&floor)) => Some(Row { mass, exponent, floor }),
+            _ => None,
+        };
+        kernel.finish(last, log)
     }
 
     /// All `β`, one after the other, and with them the marginals in the place of `α` and in `pairs`.
@@ -146,31 +174,35 @@ impl<'a, T: Real> Chain<'a, T> {
         &self,
         kernel: &Kernel<T>,
         gaps: &mut Gaps<'a, '_, T>,
-        alphas: Alphas<'_, T>,
-        [mut beta, mut next, mut weighted]: [RowMut<'_, T>; 3],
+        alphas: &mut Alphas<'_, T>,
+        [beta, next, weighted]: &mut [RowMut<'_, T>; 3],
         pairs: &mut [T],
     ) -> Result<(), InferError> {
         beta.set_ones();
-        let mut after: Option<Scores<'_, T>> = None;
-        let mut pairs = rows_mut(pairs, self.cells()).rev();
-        let each = rows_mut(alphas.mass, self.labels).rev().zip(rows_mut(alphas.exponent, self.labels).rev());
-        let each = each.zip(self.rows().rev()).zip(alphas.floors.iter().enumerate().rev());
-        for (((mass, exponent), scores), (t, &floor)) in each {
-            let mut alpha = RowMut { mass, exponent, floor };
-            if let Some(after) = after {
-                let pair = pairs.next();
+        let cells = self.cells();
+        for t in (0..self.positions).rev() {
+            let (mut alpha, later) = alphas.backward(t).ok_or(InferError::Shape)?;
+            if !later.is_empty() {
+                let pair = table(pairs, t, cells);
                 let gap = gaps.backward(t, pair.as_deref());
-                let scale = kernel.backward(beta.view(), after, &gap, &mut weighted, &mut next)?;
-                core::mem::swap(&mut beta, &mut next);
+                let after = Scores { log: self.row(t.saturating_add(1)), exp: later };
+                let scale = kernel.backward(beta.view(), after, &gap, weighted, next)?;
+                core::mem::swap(beta, next);
                 if let Some(pair) = pair {
                     kernel.pair(alpha.view(), &gap, weighted.view(), beta.mass, scale, pair);
                 }
             }
             kernel.single(&mut alpha, beta.view());
-            after = Some(kernel.scores(scores, alpha));
+            kernel.leave_scores(self.row(t), &mut alpha);
         }
         Ok(())
     }
+}
+
+/// The table of a gap in those of all gaps; none if pairs are not wanted.
+#[inline]
+fn table<T>(pairs: &mut [T], gap: usize, cells: usize) -> Option<&mut [T]> {
+    pairs.get_mut(gap.checked_mul(cells)?..)?.get_mut(..cells)
 }
 
 /// The first `len` entries of an output.

@@ -71,7 +71,7 @@ impl<T: Real> Gap<'_, T> {
 
 /// Gives the [`Gap`]s of a chain one by one. Shared transitions are exponentiated once.
 pub(super) struct Gaps<'a, 'm, T> {
-    chain: Chain<'a, T>,
+    chain: &'m Chain<'a, T>,
     exp: &'m mut [T],
     turned: &'m mut [T],
     /// Of shared transitions.
@@ -80,7 +80,7 @@ pub(super) struct Gaps<'a, 'm, T> {
 
 impl<'a, 'm, T: Real> Gaps<'a, 'm, T> {
     /// `exp` has room for a table; `turned` too, or nobody goes [`backward`](Self::backward).
-    pub(super) fn new(chain: Chain<'a, T>, exp: &'m mut [T], turned: &'m mut [T]) -> Self {
+    pub(super) fn new(chain: &'m Chain<'a, T>, exp: &'m mut [T], turned: &'m mut [T]) -> Self {
         let mut reach = Reach { shift: T::zero(), floor: T::zero() };
         if let Transitions::Shared(table) = chain.transitions {
             reach = exponentiate(table, exp);

@@ -16,9 +16,9 @@ use crate::wide::{Compensated, Radix, Wide, finite};
 /// The scores of one position on the way back.
 #[derive(Clone, Copy)]
 pub(super) struct Scores<'s, T> {
-    log: &'s [T],
+    pub(super) log: &'s [T],
     /// `e^{s - max s}`, all zero if the range is too wide.
-    exp: &'s [T],
+    pub(super) exp: &'s [T],
 }
 
 /// What all steps of a chain have in common.
@@ -153,13 +153,12 @@ impl<T: Real> Kernel<T> {
         Ok(Wide { m: T::one(), k: top.k })
     }
 
-    /// What [`backward`](Self::backward) has to know of a position whose `α` is no longer needed.
+    /// Makes the exponents of a row whose `α` is no longer needed those of its [`Scores`].
     #[inline]
-    pub(super) fn scores<'s>(&self, log: &'s [T], alpha: RowMut<'s, T>) -> Scores<'s, T> {
+    pub(super) fn leave_scores(&self, log: &[T], alpha: &mut RowMut<'_, T>) {
         if alpha.floor == T::zero() {
             weigh(log, alpha.exponent);
         }
-        Scores { log, exp: alpha.exponent }
     }
 
     /// `weighted = e^{s_{t+1}} β_{t+1}`, and from that `β_t`. Returns what `β_t` was divided by, if
@@ -239,6 +238,7 @@ impl<T: Real> Kernel<T> {
 
     /// `α_t(i) e^{A(i,j)} weighted(j)`, normalised. `beta · scale = Σ_j e^{A(i,j)} weighted(j)` if
     /// `weighted` is plain.
+    #[inline(never)]
     pub(super) fn pair(
         &self,
         alpha: Row<'_, T>,

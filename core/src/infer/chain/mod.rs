@@ -118,6 +118,12 @@ impl<'a, T: Real> Chain<'a, T> {
         rows(self.states, self.labels)
     }
 
+    /// The scores of one position; empty if there is none.
+    fn row(&self, t: usize) -> &'a [T] {
+        let from = t.saturating_mul(self.labels);
+        self.states.get(from..from.saturating_add(self.labels)).unwrap_or(&[])
+    }
+
     /// Score of a labelling; `-inf` if it is forbidden. Its log-probability is this minus `log Z`.
     ///
     /// ```

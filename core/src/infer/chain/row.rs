@@ -41,11 +41,6 @@ impl<'r, T: Real> RowMut<'r, T> {
         Row { mass: self.mass, exponent: self.exponent, floor: self.floor }
     }
 
-    #[inline]
-    pub(super) fn into_view(self) -> Row<'r, T> {
-        Row { mass: self.mass, exponent: self.exponent, floor: self.floor }
-    }
-
     /// Plain ones.
     pub(super) fn set_ones(&mut self) {
         self.mass.fill(T::one());

@@ -2,7 +2,7 @@
 
 use crate::engines::{Answer, Done, Pool, Stop};
 use crate::images::Tagging;
-use gibbsite_core::graph::{FactorGraph, Incidence};
+use gibbsite_core::graph::Incidence;
 use gibbsite_core::image::FieldImage;
 use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::junction::{Junction, Memory};
@@ -84,17 +84,6 @@ pub fn field_best(call: &mut Tagging<'_>) -> Answer {
     })
 }
 
-/// A field's graph with its incidence.
-fn graph<'m>(
-    image: &FieldImage<'m>,
-    pool: &mut Pool<'m, f32>,
-) -> Result<(FactorGraph<'m, f32>, Incidence<'m>, Dimensions), Stop> {
-    let graph = image.graph(tables(image, pool)?)?;
-    let size = Dimensions::of(&graph);
-    let incidence = Incidence::build(&graph, pool.words(Incidence::len(size.variables, size.edges))?)?;
-    Ok((graph, incidence, size))
-}
-
 /// Belief propagation, as on a grid that is too wide for a junction tree.
 pub fn field_loopy(call: &mut Tagging<'_>) -> Answer {
     let image = FieldImage::open(call.words)?;
@@ -113,7 +102,9 @@ pub fn field_loopy(call: &mut Tagging<'_>) -> Answer {
 pub fn field_icm(call: &mut Tagging<'_>) -> Answer {
     let image = FieldImage::open(call.words)?;
     let mut pool = Pool::new(&mut *call.reals, &mut *call.indices);
-    let (graph, incidence, size) = graph(&image, &mut pool)?;
+    let graph = image.graph(tables(&image, &mut pool)?)?;
+    let size = Dimensions::of(&graph);
+    let incidence = Incidence::build(&graph, pool.words(Incidence::len(size.variables, size.edges))?)?;
     let scratch = pool.reals(icm::scratch_len(&size))?;
     let labels = pool.words(size.variables)?;
     *call.answer.first_mut().ok_or(Stop::Memory)? =
@@ -126,7 +117,9 @@ pub fn field_icm(call: &mut Tagging<'_>) -> Answer {
 pub fn field_local(call: &mut Tagging<'_>) -> Answer {
     let image = FieldImage::open(call.words)?;
     let mut pool = Pool::new(&mut *call.reals, &mut *call.indices);
-    let (graph, incidence, size) = graph(&image, &mut pool)?;
+    let graph = image.graph(tables(&image, &mut pool)?)?;
+    let size = Dimensions::of(&graph);
+    let incidence = Incidence::build(&graph, pool.words(Incidence::len(size.variables, size.edges))?)?;
     let labels = pool.words(size.variables)?;
     let scratch = pool.reals(size.arity)?;
     conditional(&graph, &incidence, labels, 4, call.answer, scratch)?;

@@ -234,7 +234,8 @@ pub fn gaussian(call: &mut Tagging<'_>) -> Answer {
 
 /// Both when every third output is known.
 pub fn given(call: &mut Tagging<'_>) -> Answer {
-    let view = GaussianImage::open(call.words)?.view();
+    let model = GaussianImage::open(call.words)?.view().model();
+    let view = model.terms();
     let (p, entries) = (view.outputs(), view.entries());
     let (x, rest) = call.reals.split_at_mut_checked(view.inputs()).ok_or(Stop::Memory)?;
     let (memory, rest) = rest.split_at_mut_checked(mean_len(p)).ok_or(Stop::Memory)?;
@@ -253,7 +254,6 @@ pub fn given(call: &mut Tagging<'_>) -> Answer {
         known
     };
     let (mean, rest) = call.answer.split_at_mut_checked(p).ok_or(Stop::Memory)?;
-    let model = view.model();
     model.mean(x, mean, memory)?;
     let given = model.given(KNOWN.get(..p).ok_or(Stop::Memory)?, kept)?;
     given.revise(y, mean, memory)?;
