@@ -121,16 +121,9 @@ impl Kernel for SparseRows<'_, '_> {
             for (i, cursor) in cursor.iter_mut().enumerate() {
                 let (columns, values) = own.rows.row(i);
                 let mut at = *cursor as usize;
-                if !spread.is_empty()
-                    && columns.get(at).is_some_and(|&p| (p as usize - first) * stride < table.len())
-                {
-                    spread.fill([0.0; 8]);
-                    let spread = spread.as_flattened_mut();
-                    for layer in layers {
-                        let (others, values) = layer.rows.row(i);
-                        pairs += (others.len() * others.len() / 2) as u64;
-                        others.iter().zip(values).for_each(|(&q, &b)| spread[q as usize] = b);
-                    }
+                let any = columns.get(at).is_some_and(|&p| (p as usize - first) * stride < table.len());
+                if any && !spread.is_empty() {
+                    pairs += spread_out(layers, i, &mut spread);
                 }
                 while let Some(&p) = columns.get(at)
                     && let Some(row) =
@@ -138,29 +131,10 @@ impl Kernel for SparseRows<'_, '_> {
                 {
                     let a = if weight.is_empty() { values[at] } else { values[at] * weight[i] };
                     at += 1;
-                    if !spread.is_empty() {
-                        // What lies beyond the diagonal will be copied over.
-                        let eights = p as usize / 8 + 1;
-                        for (row, spread) in
-                            row.as_chunks_mut::<8>().0[..eights].iter_mut().zip(&spread[..eights])
-                        {
-                            // Through copies, which cannot overlap for all the compiler knows.
-                            let (mut sum, spread) = (*row, *spread);
-                            for l in 0..8 {
-                                sum[l] += a * spread[l];
-                            }
-                            *row = sum;
-                        }
-                        continue;
-                    }
-                    for layer in layers {
-                        let (others, values) = layer.rows.row(i);
-                        // In its own layer the columns up to itself come first.
-                        let count = if layer.columns.start == own.columns.start { at } else { others.len() };
-                        for (&q, &b) in others[..count].iter().zip(values) {
-                            row[q as usize] += a * b;
-                        }
-                        pairs += count as u64;
+                    if spread.is_empty() {
+                        pairs += add_listed(row, a, layers, i, at);
+                    } else {
+                        add_spread(row, a, &spread[..p as usize / 8 + 1]);
                     }
                 }
                 *cursor = at as u32;
@@ -168,6 +142,47 @@ impl Kernel for SparseRows<'_, '_> {
         }
         pairs
     }
+}
+
+/// Row `i` of all layers in one array. Returns about how many pairs of its entries there are.
+#[inline(always)]
+fn spread_out(layers: &[Layer], i: usize, spread: &mut [[f64; 8]]) -> u64 {
+    spread.fill([0.0; 8]);
+    let (spread, mut entries) = (spread.as_flattened_mut(), 0);
+    for layer in layers {
+        let (columns, values) = layer.rows.row(i);
+        entries += columns.len() as u64;
+        columns.iter().zip(values).for_each(|(&q, &b)| spread[q as usize] = b);
+    }
+    entries * entries / 2
+}
+
+/// Adds `a` times a row that is spread out; what lies beyond the diagonal will be copied over.
+#[inline(always)]
+fn add_spread(row: &mut [f64], a: f64, spread: &[[f64; 8]]) {
+    for (row, spread) in row.as_chunks_mut::<8>().0.iter_mut().zip(spread) {
+        // Through copies, which the compiler knows not to overlap.
+        let (mut sum, spread) = (*row, *spread);
+        for l in 0..8 {
+            sum[l] += a * spread[l];
+        }
+        *row = sum;
+    }
+}
+
+/// Adds `a` times row `i` of all layers, of the last one `own` entries: those up to the column that is worked on come first. Returns how many.
+#[inline(always)]
+fn add_listed(row: &mut [f64], a: f64, layers: &[Layer], i: usize, own: usize) -> u64 {
+    let mut pairs = 0;
+    for (l, layer) in layers.iter().enumerate() {
+        let (columns, values) = layer.rows.row(i);
+        let count = if l + 1 == layers.len() { own } else { columns.len() };
+        for (&q, &b) in columns[..count].iter().zip(values) {
+            row[q as usize] += a * b;
+        }
+        pairs += count as u64;
+    }
+    pairs
 }
 
 /// What a row of the table is longer than its entries: rows are added eight entries at a time. Also, rows are then not as long as a power of
