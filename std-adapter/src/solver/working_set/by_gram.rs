@@ -2,6 +2,7 @@
 
 use super::quadratic::{LARGE, Quadratic};
 use crate::par::{Kernel, Par, vectorized};
+use gibbsite_core::column::Column;
 
 /// By `H` itself.
 pub(super) struct Gram<'a> {
@@ -37,19 +38,8 @@ impl Kernel for RowDots<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { copy, stride, at, d, out } = self;
-        let (ds, last_d) = d.as_chunks::<8>();
         for (out, &p) in out.iter_mut().zip(at) {
-            let (rows, last_row) = copy[p as usize * stride..][..d.len()].as_chunks::<8>();
-            let mut sums = [0.0; 8];
-            for (row, d) in rows.iter().zip(ds) {
-                let h = row.map(f64::from);
-                for l in 0..8 {
-                    sums[l] += h[l] * d[l];
-                }
-            }
-            let rest: f64 = last_row.iter().zip(last_d).map(|(&h, d)| f64::from(h) * d).sum();
-            let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
-            *out = ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7)) + rest;
+            *out = Column::Dense(&copy[p as usize * stride..][..d.len()]).dot(d);
         }
     }
 }

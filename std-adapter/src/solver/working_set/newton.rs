@@ -70,7 +70,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         self.gram.members.clone_from(set);
         let slopes = slopes.unwrap_or_else(|| {
             spent.entries += *entries;
-            slopes_of(columns, u, self.par)
+            each(Wanted::Slope, columns, u, self.par)
         });
         let mut q = self.gram.quadratic(slopes, self.par);
         let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
@@ -99,7 +99,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             weight.extend(u.iter().map(|&u| problem.loss.curvature_at_residual(u).max(1e-7 * L::SMOOTHNESS)));
             let slopes = block.slopes.take().unwrap_or_else(|| {
                 total.entries += block.entries;
-                slopes_of(&columns, &u, self.par)
+                each(Wanted::Slope, &columns, &u, self.par)
             });
             let estimate = block.gap_estimate(&slopes);
             if round > 0 && estimate <= limits.gap {
@@ -113,7 +113,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let before = block.x.clone();
             let inner = Limits { gap: (INNER * estimate).max(0.3 * limits.gap), ..limits };
             let par = self.par;
-            let curvature = || curvatures_of(&columns, &weight, par);
+            let curvature = || each(Wanted::Curvature, &columns, &weight, par);
             rho.clone_from(&u);
             let effort = self.quadratic(block, &mut rho, Some(slopes), Some(&weight), curvature, inner);
             total.updates += effort.updates;
@@ -167,52 +167,39 @@ const ROUGHER: f64 = 3.0;
 /// Columns that a thread takes at a time.
 const STRIP: usize = 64;
 
-/// `out_j = -a_jᵀu`.
-fn slopes_of<V: Real>(columns: &[Column<'_, V>], u: &[f64], par: Par) -> Vec<f64> {
+/// What is wanted of each column.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// `-a_jᵀv`.
+    Slope,
+    /// `Σ_i v_i a_ij²`.
+    Curvature,
+}
+
+fn each<V: Real>(wanted: Wanted, columns: &[Column<'_, V>], v: &[f64], par: Par) -> Vec<f64> {
     let mut out = vec![0.0; columns.len()];
     let strips = columns.chunks(STRIP).zip(out.chunks_mut(STRIP));
-    par.map(strips.collect(), |(columns, out)| vectorized(Slopes { columns, u, out }));
+    par.map(strips.collect(), |(columns, out)| vectorized(Each { wanted, columns, v, out }));
     out
 }
 
-/// `out_j = Σ_i w_i a_ij²`.
-fn curvatures_of<V: Real>(columns: &[Column<'_, V>], weight: &[f64], par: Par) -> Vec<f64> {
-    let mut out = vec![0.0; columns.len()];
-    let strips = columns.chunks(STRIP).zip(out.chunks_mut(STRIP));
-    par.map(strips.collect(), |(columns, out)| vectorized(Curvatures { columns, weight, out }));
-    out
-}
-
-struct Slopes<'a, V> {
+struct Each<'a, V> {
+    wanted: Wanted,
     columns: &'a [Column<'a, V>],
-    u: &'a [f64],
+    v: &'a [f64],
     out: &'a mut [f64],
 }
 
-impl<V: Real> Kernel for Slopes<'_, V> {
+impl<V: Real> Kernel for Each<'_, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { columns, u, out } = self;
+        let Self { wanted, columns, v, out } = self;
         for (out, column) in out.iter_mut().zip(columns) {
-            *out = -column.dot(u);
-        }
-    }
-}
-
-struct Curvatures<'a, V> {
-    columns: &'a [Column<'a, V>],
-    weight: &'a [f64],
-    out: &'a mut [f64],
-}
-
-impl<V: Real> Kernel for Curvatures<'_, V> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Self { columns, weight, out } = self;
-        for (out, column) in out.iter_mut().zip(columns) {
-            *out = column.weighted_norm2(weight);
+            *out = match wanted {
+                Wanted::Slope => -column.dot(v),
+                Wanted::Curvature => column.weighted_norm2(v),
+            };
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::engines::{Answer, Done, Pool, Stop};
 use crate::images::Tagging;
-use gibbsite_core::graph::Incidence;
+use gibbsite_core::graph::{FactorGraph, Incidence};
 use gibbsite_core::image::FieldImage;
 use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::junction::{Junction, Memory};
@@ -84,6 +84,18 @@ pub fn field_best(call: &mut Tagging<'_>) -> Answer {
     })
 }
 
+/// A field's graph with its incidence. Inlined: they would lie on the stack twice if they were returned.
+#[inline(always)]
+fn graph<'m>(
+    image: &FieldImage<'m>,
+    pool: &mut Pool<'m, f32>,
+) -> Result<(FactorGraph<'m, f32>, Incidence<'m>, Dimensions), Stop> {
+    let graph = image.graph(tables(image, pool)?)?;
+    let size = Dimensions::of(&graph);
+    let incidence = Incidence::build(&graph, pool.words(Incidence::len(size.variables, size.edges))?)?;
+    Ok((graph, incidence, size))
+}
+
 /// Belief propagation, as on a grid that is too wide for a junction tree.
 pub fn field_loopy(call: &mut Tagging<'_>) -> Answer {
     let image = FieldImage::open(call.words)?;
@@ -102,9 +114,7 @@ pub fn field_loopy(call: &mut Tagging<'_>) -> Answer {
 pub fn field_icm(call: &mut Tagging<'_>) -> Answer {
     let image = FieldImage::open(call.words)?;
     let mut pool = Pool::new(&mut *call.reals, &mut *call.indices);
-    let graph = image.graph(tables(&image, &mut pool)?)?;
-    let size = Dimensions::of(&graph);
-    let incidence = Incidence::build(&graph, pool.words(Incidence::len(size.variables, size.edges))?)?;
+    let (graph, incidence, size) = graph(&image, &mut pool)?;
     let scratch = pool.reals(icm::scratch_len(&size))?;
     let labels = pool.words(size.variables)?;
     *call.answer.first_mut().ok_or(Stop::Memory)? =
@@ -117,9 +127,7 @@ pub fn field_icm(call: &mut Tagging<'_>) -> Answer {
 pub fn field_local(call: &mut Tagging<'_>) -> Answer {
     let image = FieldImage::open(call.words)?;
     let mut pool = Pool::new(&mut *call.reals, &mut *call.indices);
-    let graph = image.graph(tables(&image, &mut pool)?)?;
-    let size = Dimensions::of(&graph);
-    let incidence = Incidence::build(&graph, pool.words(Incidence::len(size.variables, size.edges))?)?;
+    let (graph, incidence, size) = graph(&image, &mut pool)?;
     let labels = pool.words(size.variables)?;
     let scratch = pool.reals(size.arity)?;
     conditional(&graph, &incidence, labels, 4, call.answer, scratch)?;
