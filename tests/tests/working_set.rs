@@ -3,6 +3,7 @@
 use gibbsite::data::matrix::Matrix;
 use gibbsite::par::Par;
 use gibbsite::regress::path::path;
+use gibbsite::regress::problem::{SparseWeights, Weights};
 use gibbsite::regress::{Fit, Lambda, RegressError, RegressParams, Solver, Task, fit};
 use gibbsite::solver::monitor::Stop;
 use gibbsite_tests::regression::{Shape, dense, from_dense, labels, matrix, normal, rng, target};
@@ -223,7 +224,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// Everything that can be said about one fit; `other` is a second opinion on the same problem.
 fn judge(plain: &Plain, found: &Fit, other: &Fit, tolerance: f64) -> Result<(), TestCaseError> {
     let start = plain.at_zero();
-    let (x, b) = (&found.weights.x, found.weights.intercept);
+    let (x, b) = (&found.weights.dense(), found.weights.intercept);
     let allowed = tolerance * start * (1.0 + 1e-6) + 1e-14;
     prop_assert!(x.iter().all(|x| x.is_finite()) && b.is_finite());
     prop_assert!(found.converged, "{:?} {:?} of {}", found.info, found.certificate, start);
@@ -233,7 +234,7 @@ fn judge(plain: &Plain, found: &Fit, other: &Fit, tolerance: f64) -> Result<(), 
     let objective = plain.objective(x, b);
     let apart = (objective - found.certificate.objective).abs();
     prop_assert!(apart <= 1e-11 * start, "says {} is {}", found.certificate.objective, objective);
-    let (best_x, best_b) = (&other.weights.x, other.weights.intercept);
+    let (best_x, best_b) = (&other.weights.dense(), other.weights.intercept);
     let best = plain.objective(best_x, best_b);
     prop_assert!(
         found.certificate.dual <= best + 1e-11 * start,
@@ -353,7 +354,8 @@ fn check_standardized(m: &Matrix<f64>, y: &[f64], params: &RegressParams) -> Res
     let expected = check(&scaled, y, params)?;
     let mut found = fit(m, y, &RegressParams { standardize: true, ..params.clone() }, None).unwrap();
     prop_assert!((found.lambda_max - expected.lambda_max).abs() <= 1e-9 * expected.lambda_max.max(1e-9));
-    found.weights.x.iter_mut().zip(&scales).for_each(|(x, s)| *x *= s);
+    let x = found.weights.dense().iter().zip(&scales).map(|(x, s)| x * s).collect();
+    found.weights = SparseWeights::from(&Weights { x, intercept: found.weights.intercept });
     judge(&Plain::new(&scaled, y, params, expected.lambda), &found, &expected, params.tolerance)?;
     Ok(())
 }
@@ -456,7 +458,7 @@ proptest! {
         prop_assert!(found.converged, "{:?} {:?}", found.info, found.certificate);
         let (x, b) = least_squares(&m, &y, intercept);
         let plain = Plain::new(&m, &y, &asked, 0.0);
-        let (f, best) = (plain.objective(&found.weights.x, found.weights.intercept), plain.objective(&x, b));
+        let (f, best) = (plain.objective(&found.weights.dense(), found.weights.intercept), plain.objective(&x, b));
         prop_assert!((f - best).abs() <= TOLERANCE * plain.at_zero(), "{} {}", f, best);
     }
 }
@@ -532,9 +534,9 @@ fn stiff_columns_converge() {
                     found.certificate,
                     plain.at_zero()
                 );
-                let gain = plain.gain(&found.weights.x, found.weights.intercept);
+                let gain = plain.gain(&found.weights.dense(), found.weights.intercept);
                 assert!(gain <= 1e-7 * plain.at_zero() * (1.0 + 1e-6), "{about}: could gain {gain}");
-                let objective = plain.objective(&found.weights.x, found.weights.intercept);
+                let objective = plain.objective(&found.weights.dense(), found.weights.intercept);
                 assert!(
                     (objective - found.certificate.objective).abs() <= 1e-10 * plain.at_zero(),
                     "{about}"
@@ -543,7 +545,7 @@ fn stiff_columns_converge() {
                 let finer = RegressParams { tolerance: 1e-9, ..asked };
                 let better = fit(&m, &y, &finer, None).unwrap();
                 assert!(found.certificate.dual <= better.certificate.objective * (1.0 + 1e-10), "{about}");
-                let bound = plain.bound(&better.weights.x, better.weights.intercept);
+                let bound = plain.bound(&better.weights.dense(), better.weights.intercept);
                 assert!(objective - bound <= 2e-7 * plain.at_zero(), "{about}: {objective} {bound}");
             }
         }
@@ -551,8 +553,9 @@ fn stiff_columns_converge() {
 }
 
 fn same_bits(a: &Fit, b: &Fit) {
-    let bits =
-        |f: &Fit| f.weights.x.iter().chain([&f.weights.intercept]).map(|x| x.to_bits()).collect::<Vec<_>>();
+    let bits = |f: &Fit| {
+        f.weights.dense().iter().chain([&f.weights.intercept]).map(|x| x.to_bits()).collect::<Vec<_>>()
+    };
     assert_eq!(bits(a), bits(b));
     assert_eq!((a.certificate, a.info, a.lambda), (b.certificate, b.info, b.lambda));
 }
@@ -618,7 +621,7 @@ fn separable_classes_have_no_optimum_without_penalty() {
         let both: Vec<f64> = (0..60).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
         let asked = RegressParams { lambda: Lambda::Value(0.0), ..params(Task::Logistic, 0.0) };
         let found = fit(&from_dense(&twice), &both, &asked, None).unwrap();
-        assert!(found.converged && found.weights.x.iter().all(|x| x.abs() < 1e-3));
+        assert!(found.converged && found.weights.iter().all(|(_, x)| x.abs() < 1e-3));
         // Three times with one label and once with the other.
         let four: Vec<Vec<f64>> = dense(&m).iter().flat_map(|row| vec![row.clone(); 4]).collect();
         let most: Vec<f64> = clean.iter().flat_map(|&y| [y, y, y, -y]).collect();
@@ -635,7 +638,7 @@ fn tiny_problems() {
     for ratio in [0.9, 0.1, 0.001] {
         let found = check(&one_row, &[3.0], &params(Task::Lasso, ratio)).unwrap();
         // |2x - 3| with λ = 6·ratio: 2x = 3(1 - ratio), on columns 1 and 3 together
-        let z: f64 = dot(&[1.0, -2.0, 0.0, 2.0], &found.weights.x);
+        let z: f64 = dot(&[1.0, -2.0, 0.0, 2.0], &found.weights.dense());
         assert!((z - 3.0 * (1.0 - ratio)).abs() < 1e-3);
         let with = RegressParams { intercept: true, ..params(Task::Lasso, ratio) };
         let found = fit(&one_row, &[3.0], &with, None).unwrap();

@@ -172,11 +172,13 @@ fn one_fold<V: Real>(
     let points = done
         .clone()
         .map(|fit| {
+            let x = fit.weights.dense();
             let loss = |&i: &usize| {
                 let (columns, values) = rows.row(i);
-                let z = columns.iter().zip(values).fold(fit.weights.intercept, |z, (&j, a)| {
-                    z + Real::to_f64(*a) * fit.weights.x[j as usize]
-                });
+                let z = columns
+                    .iter()
+                    .zip(values)
+                    .fold(fit.weights.intercept, |z, (&j, a)| z + Real::to_f64(*a) * x[j as usize]);
                 match params.task {
                     // Twice: the usual mean squared error has no ½.
                     Task::Lasso => 2.0 * Squared.value(z, target[i]),

@@ -2,7 +2,7 @@
 
 use super::certificate::{Certificate, lambda_max};
 use super::prepare::Prepared;
-use super::problem::{Problem, Weights};
+use super::problem::{Problem, SparseWeights, Weights};
 use crate::data::matrix::Matrix;
 use crate::par::Par;
 use crate::solver::monitor::{Monitor, Point, Stop, Watch};
@@ -114,7 +114,7 @@ impl RegressParams {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     /// The weights, for the columns as they were given.
-    pub weights: Weights,
+    pub weights: SparseWeights,
     /// `λ`.
     pub lambda: f64,
     /// The least `λ` with an all-zero optimum.
@@ -220,7 +220,7 @@ impl std::error::Error for RegressError {}
 /// use gibbsite::regress::{Lambda, RegressParams, Task, fit};
 /// let m = Matrix::<f64>::from_rows(2, &[&[(0, 1.0)], &[(0, 1.0), (1, 0.1)]]);
 /// let found = fit(&m, &[2.0, 4.0], &RegressParams::new(Task::Lasso, Lambda::Value(1.0)), None)?;
-/// assert!((found.weights.x[0] - 2.5).abs() < 1e-3);
+/// assert!((found.weights.get(0) - 2.5).abs() < 1e-3);
 /// assert!(found.converged);
 /// # Ok::<(), gibbsite::regress::RegressError>(())
 /// ```
@@ -374,11 +374,8 @@ impl<L: Loss, V: Real> Run for Steps<'_, L, V> {
         if info.stop == Stop::Unbounded {
             return Err(RegressError::Separable);
         }
-        if self.sets.is_none() {
-            self.weights.clone_from(&weights);
-        }
         let fit = Fit {
-            weights,
+            weights: SparseWeights::from(&weights),
             lambda: self.problem.lambda,
             lambda_max: self.lambda_max,
             certificate,
@@ -388,6 +385,9 @@ impl<L: Loss, V: Real> Run for Steps<'_, L, V> {
             seconds: monitor.elapsed().as_secs_f64(),
             trace: monitor.trace,
         };
+        if self.sets.is_none() {
+            self.weights = weights;
+        }
         self.start = Instant::now();
         Ok(fit)
     }

@@ -17,7 +17,7 @@ use gibbsite_core::math::Real;
 /// let params = RegressParams::new(Task::Lasso, Lambda::Ratio(1.0));
 /// let fits = path(&m, &[2.0, 4.0], &params, 3, 0.25, None)?;
 /// assert_eq!(fits.iter().map(|f| f.lambda).collect::<Vec<_>>(), [6.0, 3.0, 1.5]);
-/// assert!((fits[2].weights.x[0] - 2.25).abs() < 1e-3);
+/// assert!((fits[2].weights.get(0) - 2.25).abs() < 1e-3);
 /// # Ok::<(), gibbsite::regress::RegressError>(())
 /// ```
 ///

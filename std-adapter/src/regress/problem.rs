@@ -179,3 +179,51 @@ impl Weights {
         self.x.iter().filter(|&&x| x != 0.0).count()
     }
 }
+
+/// The weights of a fit that are not zero: a path of a hundred fits takes no more memory than its data.
+///
+/// ```
+/// use gibbsite::regress::problem::{SparseWeights, Weights};
+/// let sparse = SparseWeights::from(&Weights { x: vec![0.0, 2.5, 0.0], intercept: 1.0 });
+/// assert_eq!((sparse.get(1), sparse.get(2), sparse.nonzeros()), (2.5, 0.0, 1));
+/// assert_eq!(sparse.dense(), [0.0, 2.5, 0.0]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SparseWeights {
+    columns: usize,
+    /// Columns ascending.
+    entries: Vec<(u32, f64)>,
+    /// `b`; 0 if it was not asked for.
+    pub intercept: f64,
+}
+
+impl SparseWeights {
+    /// How many are not zero.
+    pub fn nonzeros(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Columns and weights that are not zero, columns ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + Clone {
+        self.entries.iter().map(|&(j, x)| (j as usize, x))
+    }
+
+    /// The weight of column `j`.
+    pub fn get(&self, j: usize) -> f64 {
+        self.entries.binary_search_by_key(&j, |e| e.0 as usize).map_or(0.0, |at| self.entries[at].1)
+    }
+
+    /// One weight for each column.
+    pub fn dense(&self) -> Vec<f64> {
+        let mut x = vec![0.0; self.columns];
+        self.iter().for_each(|(j, value)| x[j] = value);
+        x
+    }
+}
+
+impl From<&Weights> for SparseWeights {
+    fn from(weights: &Weights) -> Self {
+        let entries = (0..).zip(&weights.x).filter(|(_, x)| **x != 0.0).map(|(j, &x)| (j, x)).collect();
+        Self { columns: weights.x.len(), entries, intercept: weights.intercept }
+    }
+}

@@ -29,7 +29,7 @@ fn gap(found: &Found) -> Figure {
 fn coefficients(names: &Names, found: &Found) -> Figure {
     let mut size = vec![0.0f64; names.len()];
     for fit in &found.fits {
-        size.iter_mut().zip(&fit.weights.x).for_each(|(s, x)| *s = s.max(x.abs()));
+        fit.weights.iter().for_each(|(j, x)| size[j] = size[j].max(x.abs()));
     }
     let mut order: Vec<usize> = (0..size.len()).filter(|&j| size[j] > 0.0).collect();
     order.sort_by(|&a, &b| size[b].total_cmp(&size[a]));
@@ -41,7 +41,7 @@ fn coefficients(names: &Names, found: &Found) -> Figure {
     let mut figure = Figure::new(&title, Axis::log("λ"), Axis::linear("coefficient"));
     for (rank, &j) in order.iter().take(DRAWN).enumerate() {
         let label = if rank < NAMED { names.name(j) } else { String::new() };
-        let points = found.fits.iter().map(|f| (f.lambda, f.weights.x[j])).collect();
+        let points = found.fits.iter().map(|f| (f.lambda, f.weights.get(j))).collect();
         figure = figure.with(Line::new(&label, points));
     }
     if order.is_empty() {

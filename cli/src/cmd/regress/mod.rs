@@ -203,7 +203,6 @@ fn spectrum<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> Spectr
 
 fn model<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> RegressionModel {
     let params = &config.params;
-    let nonzero = || fit.weights.x.iter().enumerate().filter(|(_, x)| **x != 0.0);
     let labels = (params.task == Task::Logistic).then(|| {
         let ends =
             data.target.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &y| (a.min(y), b.max(y)));
@@ -222,13 +221,13 @@ fn model<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> Regressio
         samples: data.matrix.rows(),
         features: data.matrix.columns(),
         labels,
-        naming: Naming::of(&data.names, nonzero().map(|(j, _)| j)),
+        naming: Naming::of(&data.names, fit.weights.iter().map(|(j, _)| j)),
         standardize: params.standardize,
         positive: params.positive,
         weighted: config.weights.is_some(),
         intercept: params.intercept.then_some(fit.weights.intercept),
         data: config.data.file_name(),
         target: config.data.target.clone(),
-        weights: nonzero().map(|(_, x)| *x).collect(),
+        weights: fit.weights.iter().map(|(_, x)| x).collect(),
     }
 }

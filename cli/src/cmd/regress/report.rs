@@ -6,6 +6,7 @@ use crate::config::{Penalty, Regress};
 use crate::progress::scaled;
 use gibbsite::data::dataset::{Dataset, Names, Stored};
 use gibbsite::model::regression::task_name;
+use gibbsite::regress::problem::SparseWeights;
 use gibbsite::regress::{Fit, Task};
 use gibbsite::solver::monitor::{Point, Stop};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -107,25 +108,24 @@ fn table(text: &mut String, found: &Found) {
 
 /// The largest coefficients, of equals the first.
 fn largest(text: &mut String, names: &Names, fit: &Fit) {
-    let x = &fit.weights.x;
-    let mut order: Vec<usize> = (0..x.len()).filter(|&j| x[j] != 0.0).collect();
-    order.sort_by(|&a, &b| x[b].abs().total_cmp(&x[a].abs()));
+    let mut order: Vec<(usize, f64)> = fit.weights.iter().collect();
+    order.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     if order.is_empty() {
         return;
     }
     let more = if order.len() > SHOWN { format!(" (the largest {SHOWN})") } else { String::new() };
     let _ = writeln!(text, "\n  {:<22} coefficient{more}", "feature");
-    for &j in order.iter().take(SHOWN) {
-        let _ = writeln!(text, "  {:<22} {}", names.name(j), number(x[j]));
+    for &(j, x) in order.iter().take(SHOWN) {
+        let _ = writeln!(text, "  {:<22} {}", names.name(j), number(x));
     }
 }
 
 /// Coefficients that are not zero, in the features' order.
-struct Coefficients<'a>(&'a Names, &'a [f64]);
+struct Coefficients<'a>(&'a Names, &'a SparseWeights);
 
 impl Serialize for Coefficients<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let nonzero = self.1.iter().enumerate().filter(|(_, x)| **x != 0.0);
+        let nonzero = self.1.iter();
         match self.0 {
             // Numbers are written straight, without a string for each.
             Names::Counted { first, .. } => {
@@ -165,7 +165,7 @@ impl One<'_> {
         if self.config.params.intercept {
             map.serialize_entry("intercept", &weights.intercept)?;
         }
-        map.serialize_entry("coefficients", &Coefficients(self.names, &weights.x))?;
+        map.serialize_entry("coefficients", &Coefficients(self.names, weights))?;
         if self.config.trace {
             let points: Vec<_> = trace.iter().map(traced).collect();
             map.serialize_entry("trace", &points)?;

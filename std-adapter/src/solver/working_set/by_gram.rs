@@ -6,16 +6,15 @@ use gibbsite_core::column::Column;
 
 /// By `H` itself.
 pub(super) struct Gram<'a> {
-    /// `H`, row by row; symmetric.
-    pub(super) table: &'a [f64],
+    /// `H`, row by row; symmetric. Single precision: what is read of it is what a descent takes its time for, and slopes are computed
+    /// anew, exactly, before the next one.
+    pub(super) table: &'a [f32],
     /// From one row of it to the next.
     pub(super) stride: usize,
     /// The gradient at the current point, changed in place.
     pub(super) slopes: &'a mut [f64],
     /// As long as `slopes`.
     pub(super) moved: &'a mut [f64],
-    /// `H` in single precision: conjugate gradients, whose directions need not be exact, read half as much.
-    pub(super) copy: &'a [f32],
     /// As long as `slopes`, all 0.
     pub(super) wide: &'a mut [f64],
     pub(super) par: Par,
@@ -24,9 +23,9 @@ pub(super) struct Gram<'a> {
 /// Positions that a thread takes at a time.
 const STRIP: usize = 128;
 
-/// `out_k = H_k·d` for the rows `at`, from the copy of `H`.
+/// `out_k = H_k·d` for the rows `at`.
 struct RowDots<'a> {
-    copy: &'a [f32],
+    table: &'a [f32],
     stride: usize,
     at: &'a [u32],
     d: &'a [f64],
@@ -37,16 +36,16 @@ impl Kernel for RowDots<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { copy, stride, at, d, out } = self;
+        let Self { table, stride, at, d, out } = self;
         for (out, &p) in out.iter_mut().zip(at) {
-            *out = Column::Dense(&copy[p as usize * stride..][..d.len()]).dot(d);
+            *out = Column::Dense(&table[p as usize * stride..][..d.len()]).dot(d);
         }
     }
 }
 
 /// `moved = H d`, from one position on.
 struct Combine<'a> {
-    table: &'a [f64],
+    table: &'a [f32],
     stride: usize,
     first: usize,
     moved: &'a mut [f64],
@@ -64,7 +63,7 @@ impl Kernel for Combine<'_> {
             if d != 0.0 {
                 let row = &table[p as usize * stride + first..][..moved.len()];
                 for (m, &h) in moved.iter_mut().zip(row) {
-                    *m += d * h;
+                    *m += d * f64::from(h);
                 }
             }
         }
@@ -79,23 +78,23 @@ impl Quadratic for Gram<'_> {
 
     #[inline(always)]
     fn curvature(&self, p: usize) -> f64 {
-        self.table[p * self.stride + p]
+        f64::from(self.table[p * self.stride + p])
     }
 
     #[inline(always)]
     fn shift(&mut self, p: usize, by: f64) {
         let row = &self.table[p * self.stride..(p + 1) * self.stride];
         for (g, &h) in self.slopes.iter_mut().zip(row) {
-            *g += by * h;
+            *g += by * f64::from(h);
         }
     }
 
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {
         at.iter().zip(d).for_each(|(&p, &d)| self.wide[p as usize] = d);
-        let (copy, stride, wide) = (self.copy, self.stride, &*self.wide);
+        let (table, stride, wide) = (self.table, self.stride, &*self.wide);
         let par = if ((at.len() * wide.len()) as u64) < LARGE { Par::Seq } else { self.par };
         let work: Vec<_> = at.chunks(STRIP).zip(out.chunks_mut(STRIP)).collect();
-        par.map(work, |(at, out)| vectorized(RowDots { copy, stride, at, d: wide, out }));
+        par.map(work, |(at, out)| vectorized(RowDots { table, stride, at, d: wide, out }));
         at.iter().for_each(|&p| self.wide[p as usize] = 0.0);
         d.iter().zip(out).map(|(d, h)| d * *h).sum()
     }

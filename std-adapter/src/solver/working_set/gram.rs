@@ -18,9 +18,8 @@ pub(super) struct GramTable {
     formed: usize,
     /// From one row of the table to the next.
     stride: usize,
-    table: Vec<f64>,
-    /// It in single precision.
-    copy: Vec<f32>,
+    /// In single precision, summed in double.
+    table: Vec<f32>,
     /// Row weights that it was formed with; empty if there were none.
     weight: Vec<f64>,
     slopes: Vec<f64>,
@@ -29,13 +28,18 @@ pub(super) struct GramTable {
     /// The columns by rows.
     layers: Vec<Layer>,
     /// Memory of layers that are not in use.
-    spare: Vec<Rows<f64>>,
+    spare: Vec<Rows<f32>>,
+    /// Whether a step by it turned out to be wrong: some problems are too badly conditioned for single precision.
+    distrusted: bool,
     /// Entries visited for want of it since it was formed last.
     pub(super) rent: u64,
 }
 
-/// Most columns: 2048² entries are 32 MiB.
+/// Most columns: 2048² entries are 16 MiB.
 const MOST: usize = 2048;
+
+/// Squared norms of columns whose products single precision can hold, with any row weights.
+const RANGE: Range<f64> = 1e-20..1e30;
 
 /// Whether `H` of so many columns is small enough, and a product with it cheaper than one with the columns: it streams, they gather.
 pub(super) fn fits(columns: usize, entries: u64) -> bool {
@@ -57,7 +61,7 @@ fn all_whole<V>(columns: &[Column<'_, V>]) -> bool {
 struct DenseRows<'a, 'b, V> {
     columns: &'a [Column<'a, V>],
     weight: &'a [f64],
-    rows: Vec<(usize, &'b mut [f64])>,
+    rows: Vec<(usize, &'b mut [f32])>,
 }
 
 impl<V: Real> Kernel for DenseRows<'_, '_, V> {
@@ -73,7 +77,7 @@ impl<V: Real> Kernel for DenseRows<'_, '_, V> {
                 scaled.iter_mut().zip(weight).for_each(|(s, w)| *s *= w);
             }
             for (out, other) in row.iter_mut().zip(&columns[..=p]) {
-                *out = other.dot(&scaled);
+                *out = other.dot(&scaled) as f32;
             }
         }
     }
@@ -83,18 +87,18 @@ impl<V: Real> Kernel for DenseRows<'_, '_, V> {
 #[derive(Debug)]
 struct Layer {
     columns: Range<usize>,
-    rows: Rows<f64>,
+    rows: Rows<f32>,
 }
 
 /// Rows of the lower triangle of `H` that belong to columns of one layer, from the columns by rows. It goes through the rows of the
-/// matrix in order, so that they stream, with as many rows of `H` at a time as stay in the cache. Returns pairs visited.
+/// matrix in order, so that they stream, with as many rows of `H` at a time as stay in the cache in double precision. Returns pairs visited.
 struct SparseRows<'a, 'b> {
     /// The layer that these rows of `H` belong to, and all before it.
     layers: &'a [Layer],
     weight: &'a [f64],
     /// The rows of `H`, from which on.
     first: usize,
-    table: &'b mut [f64],
+    table: &'b mut [f32],
     stride: usize,
 }
 
@@ -114,22 +118,24 @@ impl Kernel for SparseRows<'_, '_> {
         // Rows that are not very sparse are spread out and added whole: vector instructions do more of them than there are zeros.
         let mut spread =
             vec![[0.0; 8]; if entries * SPREAD >= count * width { width.div_ceil(8) } else { 0 }];
-        let tile = (CACHED / width).max(8);
+        let span = width.next_multiple_of(8);
+        let tile = (CACHED / span).max(8).min(table.len() / stride);
+        let mut sums = vec![0.0; tile * span];
         for (t, table) in table.chunks_mut(tile * stride).enumerate() {
-            table.fill(0.0);
+            let sums = &mut sums[..table.len() / stride * span];
+            sums.fill(0.0);
             let first = first + t * tile;
             for (i, cursor) in cursor.iter_mut().enumerate() {
                 let (columns, values) = own.rows.row(i);
                 let mut at = *cursor as usize;
-                let any = columns.get(at).is_some_and(|&p| (p as usize - first) * stride < table.len());
+                let any = columns.get(at).is_some_and(|&p| (p as usize - first) * span < sums.len());
                 if any && !spread.is_empty() {
                     pairs += spread_out(layers, i, &mut spread);
                 }
                 while let Some(&p) = columns.get(at)
-                    && let Some(row) =
-                        table[..].get_mut((p as usize - first) * stride..).filter(|r| !r.is_empty())
+                    && let Some(row) = sums.get_mut((p as usize - first) * span..).filter(|r| !r.is_empty())
                 {
-                    let a = if weight.is_empty() { values[at] } else { values[at] * weight[i] };
+                    let a = f64::from(values[at]) * if weight.is_empty() { 1.0 } else { weight[i] };
                     at += 1;
                     if spread.is_empty() {
                         pairs += add_listed(row, a, layers, i, at);
@@ -138,6 +144,9 @@ impl Kernel for SparseRows<'_, '_> {
                     }
                 }
                 *cursor = at as u32;
+            }
+            for (row, sums) in table.chunks_exact_mut(stride).zip(sums.chunks_exact(span)) {
+                row.iter_mut().zip(sums).for_each(|(h, &sum)| *h = sum as f32);
             }
         }
         pairs
@@ -152,7 +161,7 @@ fn spread_out(layers: &[Layer], i: usize, spread: &mut [[f64; 8]]) -> u64 {
     for layer in layers {
         let (columns, values) = layer.rows.row(i);
         entries += columns.len() as u64;
-        columns.iter().zip(values).for_each(|(&q, &b)| spread[q as usize] = b);
+        columns.iter().zip(values).for_each(|(&q, &b)| spread[q as usize] = f64::from(b));
     }
     entries * entries / 2
 }
@@ -178,7 +187,7 @@ fn add_listed(row: &mut [f64], a: f64, layers: &[Layer], i: usize, own: usize) -
         let (columns, values) = layer.rows.row(i);
         let count = if l + 1 == layers.len() { own } else { columns.len() };
         for (&q, &b) in columns[..count].iter().zip(values) {
-            row[q as usize] += a * b;
+            row[q as usize] += a * f64::from(b);
         }
         pairs += count as u64;
     }
@@ -200,11 +209,13 @@ impl GramTable {
     pub(super) fn price<V: Real>(
         &self,
         columns: &[Column<'_, V>],
+        norm2: &[f64],
         rows: usize,
         weight: Option<&[f64]>,
     ) -> Option<u64> {
         let entries: u64 = columns.iter().map(|c| c.len() as u64).sum();
-        if !fits(columns.len(), entries) {
+        let fine = norm2.iter().fold(true, |fine, n| fine & (*n == 0.0 || RANGE.contains(n)));
+        if self.distrusted || !fine || !fits(columns.len(), entries) {
             return None;
         }
         let from = if self.serves(weight) { self.formed } else { 0 };
@@ -224,6 +235,12 @@ impl GramTable {
             sum += now;
         }
         self.weight.len() == weight.len() && off <= CLOSE * sum
+    }
+
+    /// Never to be used again, if it was.
+    pub(super) fn distrust(&mut self) {
+        self.distrusted |= !self.members.is_empty();
+        self.forget();
     }
 
     /// What is formed is not good enough any more.
@@ -267,7 +284,7 @@ impl GramTable {
             let mut table = self.table.chunks_exact_mut(stride).enumerate().take(k).skip(from);
             let mut strips = Vec::new();
             loop {
-                let strip: Vec<(usize, &mut [f64])> = table.by_ref().take(STRIP.0).collect();
+                let strip: Vec<(usize, &mut [f32])> = table.by_ref().take(STRIP.0).collect();
                 if strip.is_empty() {
                     break;
                 }
@@ -292,13 +309,6 @@ impl GramTable {
             par.map(strips, vectorized).iter().sum()
         };
         mirror(&mut self.table, stride, from..k);
-        let table = &self.table;
-        let rows: Vec<_> = self.copy.chunks_exact_mut(stride).enumerate().take(k).collect();
-        par.map(rows, |(p, copy)| {
-            let new = if p < from { from..k } else { 0..k };
-            let row = &table[p * stride..(p + 1) * stride];
-            copy[new.clone()].iter_mut().zip(&row[new]).for_each(|(c, &h)| *c = h as f32);
-        });
         self.formed = k;
         visited
     }
@@ -308,7 +318,6 @@ impl GramTable {
         if k + SLACK > self.stride {
             let stride = (2 * k).min(MOST).max(k) + SLACK;
             widen(&mut self.table, self.formed, self.stride, stride);
-            widen(&mut self.copy, self.formed, self.stride, stride);
             self.stride = stride;
         }
     }
@@ -324,7 +333,6 @@ impl GramTable {
             stride: self.stride,
             slopes: &mut self.slopes,
             moved: &mut self.moved[..k],
-            copy: &self.copy,
             wide: &mut self.wide[..k],
             par,
         }
@@ -341,7 +349,7 @@ fn widen<T: Copy + Default>(table: &mut Vec<T>, kept: usize, old: usize, stride:
 }
 
 /// Copies these rows, up to the diagonal, to the columns of the same number, by squares that stay in the cache.
-fn mirror(table: &mut [f64], stride: usize, rows: Range<usize>) {
+fn mirror(table: &mut [f32], stride: usize, rows: Range<usize>) {
     const SIDE: usize = 32;
     for first in rows.clone().step_by(SIDE) {
         let below = first..(first + SIDE).min(rows.end);
@@ -359,7 +367,7 @@ fn mirror(table: &mut [f64], stride: usize, rows: Range<usize>) {
 /// that there are few and each entry is listed a few times at most; if `H` is formed anew, one layer is best.
 fn layer<V: Real>(
     layers: &mut Vec<Layer>,
-    spare: &mut Vec<Rows<f64>>,
+    spare: &mut Vec<Rows<f32>>,
     columns: &[Column<'_, V>],
     from: usize,
     rows: usize,

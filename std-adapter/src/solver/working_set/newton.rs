@@ -14,15 +14,52 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     /// Descends on `½‖y - Ax‖² + penalty` within the block; keeps `z`.
     pub(super) fn least_squares(&mut self, block: &mut Block<'_, V>, limits: Limits) -> Effort {
         let before = block.x.clone();
-        let mut rho = std::mem::take(&mut self.u);
-        self.problem.residual_to(&self.z, &mut rho);
-        let norm2 = std::mem::take(&mut block.norm2);
-        let slopes = block.slopes.take();
-        let effort = self.quadratic(block, &mut rho, slopes, None, || norm2, limits);
-        self.u = rho;
-        self.move_by(block, &before);
-        self.z.iter_mut().zip(&self.moved).for_each(|(z, m)| *z += m);
+        let mut u = std::mem::take(&mut self.u);
+        self.problem.residual_to(&self.z, &mut u);
+        let (norm2, slopes) = (block.norm2.clone(), block.slopes.take());
+        let mut effort = self.quadratic(block, &mut u, slopes, None, || norm2, limits);
+        // The descent by residuals has moved them.
+        self.problem.residual_to(&self.z, &mut u);
+        let loss = self.problem.loss_at(&self.z);
+        let advance = self.advance(block, before, &u, loss);
+        self.u = u;
+        effort.decrease = advance.decrease;
         effort
+    }
+
+    /// From `before` towards the weights of the block until `F(x + tΔ) ≤ F(x) + 10⁻²·t·(-uᵀAΔ + penalty(x+Δ) - penalty(x))`, where `F(x)`
+    /// has this loss and `u = -∇L(z)`. Keeps `z`. Stays if no step does.
+    fn advance(&mut self, block: &mut Block<'_, V>, before: Vec<f64>, u: &[f64], loss: f64) -> Advance {
+        let problem = self.problem;
+        let (step, entries) = self.move_by(block, &before);
+        let old_cost = block.cost(&before);
+        let predicted = -sum_pairs(&self.moved, u, |m, u| m * u) + block.cost(&block.x) - old_cost;
+        // The gap shrinks with the violation, the objective with its square: the last steps cannot be seen in it.
+        let rounding = 1e-14 * (loss + old_cost);
+        let mut length = 1.0;
+        for _ in 0..30 {
+            for ((t, z), m) in self.trial.iter_mut().zip(&self.z).zip(&self.moved) {
+                *t = z + length * m;
+            }
+            if length < 1.0 {
+                let ends = before.iter().zip(&step);
+                block.x.iter_mut().zip(ends).for_each(|(x, (then, d))| *x = then + length * d);
+            }
+            let there = problem.loss_at(&self.trial);
+            let change = there - loss + block.cost(&block.x) - old_cost;
+            if change <= 0.01 * length * predicted + rounding {
+                std::mem::swap(&mut self.z, &mut self.trial);
+                if L::QUADRATIC && length < 1.0 {
+                    self.gram.distrust();
+                }
+                return Advance { loss: there, decrease: (-change).max(0.0), entries, stuck: false };
+            }
+            length *= 0.5;
+        }
+        // `x` goes back only if `z` has not moved.
+        block.x = before;
+        self.gram.distrust();
+        Advance { loss, decrease: 0.0, entries, stuck: true }
     }
 
     /// `moved = A(x - before)` within the block. Returns the step, and entries visited.
@@ -46,8 +83,8 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         curvature: impl FnOnce() -> Vec<f64>,
         limits: Limits,
     ) -> Effort {
-        let Block { set, columns, penalties, x, entries, .. } = block;
-        let price = self.gram.price(columns, u.len(), weight);
+        let Block { set, columns, penalties, x, norm2, entries, .. } = block;
+        let price = self.gram.price(columns, norm2, u.len(), weight);
         let (mut spent, mut slopes) = (Effort::default(), slopes);
         let rent = self.gram.rent;
         // On a path the products serve the next solutions as well.
@@ -82,15 +119,14 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         }
     }
 
-    /// Proximal Newton: minimises `-uᵀAΔ + ½Δᵀ Aᵀ diag(w) A Δ + penalty(x + Δ)` with `u = -∇L(z)`, `w = ∇²L(z)`, then backtracks until
-    /// `F(x + tΔ) ≤ F(x) + 10⁻²·t·(-uᵀAΔ + penalty(x+Δ) - penalty(x))`. Stops when the gap within the block is estimated to be small
-    /// enough, or no step decreases `F`.
+    /// Proximal Newton: minimises `-uᵀAΔ + ½Δᵀ Aᵀ diag(w) A Δ + penalty(x + Δ)` with `u = -∇L(z)`, `w = ∇²L(z)`, then backtracks
+    /// ([`advance`](Self::advance)). Stops when the gap within the block is estimated to be small enough, or no step decreases `F`.
     pub(super) fn newton(&mut self, block: &mut Block<'_, V>, limits: Limits) -> Effort {
         let problem = self.problem;
         let mut total = Effort::default();
         let mut loss = problem.loss_at(&self.z);
         let (mut u, mut weight) = (std::mem::take(&mut self.u), std::mem::take(&mut self.curvature));
-        let (mut rho, mut trial) = (Vec::new(), std::mem::take(&mut self.trial));
+        let mut rho = Vec::new();
         let columns = block.columns.clone();
         let mut last = f64::INFINITY;
         for round in 0..limits.steps {
@@ -118,45 +154,28 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let effort = self.quadratic(block, &mut rho, Some(slopes), Some(&weight), curvature, inner);
             total.updates += effort.updates;
             total.entries += effort.entries;
-            let (step, visited) = self.move_by(block, &before);
-            total.entries += visited;
-            let old_cost = block.cost(&before);
-            let predicted = -sum_pairs(&self.moved, &u, |m, u| m * u) + block.cost(&block.x) - old_cost;
-            // The gap shrinks with the violation, the objective with its square: the last steps cannot be seen in it.
-            let rounding = 1e-14 * (loss + old_cost);
-            let (mut length, mut decrease) = (1.0, None);
-            for _ in 0..30 {
-                for ((t, z), m) in trial.iter_mut().zip(&self.z).zip(&self.moved) {
-                    *t = z + length * m;
-                }
-                if length < 1.0 {
-                    block
-                        .x
-                        .iter_mut()
-                        .zip(&before)
-                        .zip(&step)
-                        .for_each(|((x, then), d)| *x = then + length * d);
-                }
-                let there = problem.loss_at(&trial);
-                let change = there - loss + block.cost(&block.x) - old_cost;
-                if change <= 0.01 * length * predicted + rounding {
-                    std::mem::swap(&mut self.z, &mut trial);
-                    loss = there;
-                    decrease = Some(-change);
-                    break;
-                }
-                length *= 0.5;
-            }
-            // `x` goes back only if `z` has not moved.
-            let Some(decrease) = decrease else {
-                block.x = before;
+            let advance = self.advance(block, before, &u, loss);
+            total.entries += advance.entries;
+            total.decrease += advance.decrease;
+            if advance.stuck {
                 break;
-            };
-            total.decrease += decrease.max(0.0);
+            }
+            loss = advance.loss;
         }
-        (self.u, self.curvature, self.trial) = (u, weight, trial);
+        (self.u, self.curvature) = (u, weight);
         total
     }
+}
+
+/// What came of a step.
+struct Advance {
+    /// The loss afterwards.
+    loss: f64,
+    /// How much the objective fell.
+    decrease: f64,
+    entries: u64,
+    /// Whether no step was good enough.
+    stuck: bool,
 }
 
 /// Share of the gap that solving a quadratic leaves.
