@@ -76,6 +76,10 @@ impl Quadratic for Gram<'_> {
         self.slopes[p]
     }
 
+    fn slopes(&self, at: &[u32], out: &mut [f64]) {
+        out.iter_mut().zip(at).for_each(|(out, &p)| *out = self.slopes[p as usize]);
+    }
+
     #[inline(always)]
     fn curvature(&self, p: usize) -> f64 {
         f64::from(self.table[p * self.stride + p])

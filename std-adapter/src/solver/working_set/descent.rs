@@ -165,21 +165,6 @@ impl<Q: Quadratic> Kernel for SweepAt<'_, Q> {
     }
 }
 
-struct SlopesAt<'a, Q> {
-    q: &'a Q,
-    at: &'a [u32],
-    out: &'a mut Vec<f64>,
-}
-
-impl<Q: Quadratic> Kernel for SlopesAt<'_, Q> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Self { q, at, out } = self;
-        out.extend(at.iter().map(|&p| q.slope(p as usize)));
-    }
-}
-
 /// Conjugate gradients on the weights that are not zero, with the penalty's slope at their present signs. Where a sign would change, the step is
 /// cut at zero if that still decreases the objective well, or else stops at the first such place; what became zero leaves and the rest
 /// goes on. Returns the decrease.
@@ -223,9 +208,9 @@ fn conjugate_gradients<Q: Quadratic>(
     let k = support.len();
     let pass: u64 = 2 * support.iter().map(|&p| q.cost(p as usize)).sum::<u64>();
     {
-        let (q, at) = (&*q, &*support);
-        start.clear();
-        vectorized(SlopesAt { q, at: &at[..], out: &mut *start });
+        let q = &*q;
+        start.resize(k, 0.0);
+        q.slopes(support, start);
         gradient.clear();
         gradient.extend(support.iter().zip(&*start).map(|(&p, g)| {
             let (x, penalty) = (x[p as usize], &penalties[p as usize]);

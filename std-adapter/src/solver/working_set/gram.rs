@@ -46,9 +46,9 @@ pub(super) fn fits(columns: usize, entries: u64) -> bool {
     columns <= MOST && (columns * columns) as u64 <= 6 * entries
 }
 
-/// Passes over the columns that a price may come to for `H` to be formed at once; a dearer one is paid only after as much more
-/// has been spent without it, in this solve and those before.
-pub(super) const AT_ONCE: u64 = 16;
+/// Passes over the columns that a price may come to for `H` to be formed at once, at a tenth of `λ_max`; a dearer one is paid only after as
+/// much more has been spent without it, in this solve and those before.
+pub(super) const AT_ONCE: f64 = 4.0;
 
 /// Share of the row weights that may have changed before `H` is formed again.
 const CLOSE: f64 = 0.3;
@@ -201,7 +201,7 @@ const SLACK: usize = 8;
 const SPREAD: usize = 8;
 /// Entries of `H` that stay in the cache.
 const CACHED: usize = 1 << 17;
-/// Rows of the table that a thread takes at a time: of whole columns, and of others.
+/// Rows of the table that a thread takes at a time: of whole columns, and, in the mean, of others.
 const STRIP: (usize, usize) = (8, 128);
 
 impl GramTable {
@@ -298,12 +298,14 @@ impl GramTable {
             let mut strips = Vec::new();
             for (l, layer) in self.layers.iter().enumerate() {
                 let mut first = from.max(layer.columns.start);
-                while first < layer.columns.end {
-                    let count = STRIP.1.min(layer.columns.end - first);
-                    let rows = table.split_off_mut(..count * stride).unwrap_or_default();
-                    let layers = &self.layers[..=l];
-                    strips.push(SparseRows { layers, weight, first, table: rows, stride });
-                    first += count;
+                for end in equal_areas(from..k).chain([layer.columns.end]) {
+                    let end = end.min(layer.columns.end);
+                    if first < end {
+                        let rows = table.split_off_mut(..(end - first) * stride).unwrap_or_default();
+                        let layers = &self.layers[..=l];
+                        strips.push(SparseRows { layers, weight, first, table: rows, stride });
+                        first = end;
+                    }
                 }
             }
             par.map(strips, vectorized).iter().sum()
@@ -337,6 +339,14 @@ impl GramTable {
             par,
         }
     }
+}
+
+/// Where to cut these rows of a lower triangle so that each piece has as many entries.
+fn equal_areas(rows: Range<usize>) -> impl Iterator<Item = usize> + Clone {
+    // Each piece looks at every row of the matrix.
+    let pieces = if 2 * rows.len() < STRIP.1 { 1 } else { 2 * rows.len().div_ceil(3 * STRIP.1) };
+    let (from, to) = ((rows.start * rows.start) as f64, (rows.end * rows.end) as f64);
+    (1..pieces).map(move |i| (from + (to - from) * i as f64 / pieces as f64).sqrt() as usize)
 }
 
 /// Room for `stride` rows of that length, where the first `kept` rows and columns stay.

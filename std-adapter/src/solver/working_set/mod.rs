@@ -56,6 +56,8 @@ pub struct WorkingSet<'a, L, V> {
     support: Vec<u32>,
     /// `Ax + b`.
     z: Vec<f64>,
+    /// The loss there.
+    loss: f64,
     correlations: Correlations,
     lambda_max: f64,
     /// A column of ones, for the intercept.
@@ -98,7 +100,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         weights.intercept = intercept;
         free.iter().for_each(|&(j, x)| weights.x[j] = x);
         let support = (0..weights.x.len() as u32).filter(|&j| weights.x[j as usize] != 0.0).collect();
-        let residual = problem.residual(&z);
+        let (residual, loss) = (problem.residual(&z), problem.loss_at(&z));
         let correlations = Correlations::new(&problem, &residual, par);
         let lambda_max = certificate::largest_useful(&problem, &correlations.value);
         let ones = if problem.intercept { vec![V::one(); problem.matrix.rows()] } else { Vec::new() };
@@ -112,6 +114,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             trial: vec![0.0; z.len()],
             moved: vec![0.0; z.len()],
             z,
+            loss,
             correlations,
             lambda_max,
             ones,
@@ -169,7 +172,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
                 self.u = orthogonal(&problem, std::mem::take(&mut self.u), &free);
             }
             info.entries += self.correlations.update(&problem, &mut self.u, self.par);
-            let objective = problem.loss_at(&self.z) + self.cost(&problem);
+            let objective = self.loss + self.cost(&problem);
             let (scale, here) = self.dual(&free);
             dual = dual.max(here);
             let certificate = Certificate {
@@ -260,6 +263,11 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         c.fresh.iter().map(|&j| worst(j as usize)).fold(0.0, f64::max)
     }
 
+    /// The smaller the penalty, the more weights there will be: up to four times as many as at a tenth of `λ_max`.
+    fn more(&self) -> f64 {
+        (0.1 * self.lambda_max / self.problem.lambda.max(0.025 * self.lambda_max)).max(1.0)
+    }
+
     /// The working set: what is not zero or free, and the most promising others.
     fn choose(&self, nonzeros: usize) -> (Vec<u32>, bool) {
         let (problem, c, x) = (&self.problem, &self.correlations, &self.weights.x);
@@ -282,8 +290,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             set.retain(|&j| x[j as usize] == 0.0);
             set.extend(&self.support);
         }
-        // The smaller the penalty, the more weights there will be.
-        let more = (0.1 * self.lambda_max / problem.lambda.max(0.025 * self.lambda_max)).max(1.0);
+        let more = self.more();
         let most = (x.len() / 4).max(FEWEST.0).min((FEWEST.1 * more) as usize).max(nonzeros);
         let complete = promising.len() <= most;
         if promising.len() > most {

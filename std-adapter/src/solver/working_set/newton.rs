@@ -20,17 +20,16 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let mut effort = self.quadratic(block, &mut u, slopes, None, || norm2, limits);
         // The descent by residuals has moved them.
         self.problem.residual_to(&self.z, &mut u);
-        let loss = self.problem.loss_at(&self.z);
-        let advance = self.advance(block, before, &u, loss);
+        let advance = self.advance(block, before, &u);
         self.u = u;
         effort.decrease = advance.decrease;
         effort
     }
 
-    /// From `before` towards the weights of the block until `F(x + tΔ) ≤ F(x) + 10⁻²·t·(-uᵀAΔ + penalty(x+Δ) - penalty(x))`, where `F(x)`
-    /// has this loss and `u = -∇L(z)`. Keeps `z`. Stays if no step does.
-    fn advance(&mut self, block: &mut Block<'_, V>, before: Vec<f64>, u: &[f64], loss: f64) -> Advance {
-        let problem = self.problem;
+    /// From `before` towards the weights of the block until `F(x + tΔ) ≤ F(x) + 10⁻²·t·(-uᵀAΔ + penalty(x+Δ) - penalty(x))`, where
+    /// `u = -∇L(z)`. Keeps `z` and the loss. Stays if no step does.
+    fn advance(&mut self, block: &mut Block<'_, V>, before: Vec<f64>, u: &[f64]) -> Advance {
+        let (problem, loss) = (self.problem, self.loss);
         let (step, entries) = self.move_by(block, &before);
         let old_cost = block.cost(&before);
         let predicted = -sum_pairs(&self.moved, u, |m, u| m * u) + block.cost(&block.x) - old_cost;
@@ -49,17 +48,18 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let change = there - loss + block.cost(&block.x) - old_cost;
             if change <= 0.01 * length * predicted + rounding {
                 std::mem::swap(&mut self.z, &mut self.trial);
+                self.loss = there;
                 if L::QUADRATIC && length < 1.0 {
                     self.gram.distrust();
                 }
-                return Advance { loss: there, decrease: (-change).max(0.0), entries, stuck: false };
+                return Advance { decrease: (-change).max(0.0), entries, stuck: false };
             }
             length *= 0.5;
         }
         // `x` goes back only if `z` has not moved.
         block.x = before;
         self.gram.distrust();
-        Advance { loss, decrease: 0.0, entries, stuck: true }
+        Advance { decrease: 0.0, entries, stuck: true }
     }
 
     /// `moved = A(x - before)` within the block. Returns the step, and entries visited.
@@ -87,8 +87,11 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let price = self.gram.price(columns, norm2, u.len(), weight);
         let (mut spent, mut slopes) = (Effort::default(), slopes);
         let rent = self.gram.rent;
-        // On a path the products serve the next solutions as well.
-        let at_once = if self.solved == 0 { gram::AT_ONCE } else { 2 * gram::AT_ONCE };
+        // The smaller the penalty, the more passes there will be. On a path the products serve the next solutions as well, and without row
+        // weights they serve to the end.
+        let passes =
+            if self.solved == 0 { (gram::AT_ONCE * self.more()) as u64 } else { 4 * gram::AT_ONCE as u64 };
+        let at_once = if L::QUADRATIC || self.solved > 0 { 2 * passes } else { passes };
         if price.is_none_or(|price| price > at_once * *entries + rent) {
             let gap = if L::QUADRATIC { limits.gap } else { ROUGHER * limits.gap };
             let limits = Limits { gap, entries: price.map_or(u64::MAX, |price| price - rent), ..limits };
@@ -124,7 +127,6 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     pub(super) fn newton(&mut self, block: &mut Block<'_, V>, limits: Limits) -> Effort {
         let problem = self.problem;
         let mut total = Effort::default();
-        let mut loss = problem.loss_at(&self.z);
         let (mut u, mut weight) = (std::mem::take(&mut self.u), std::mem::take(&mut self.curvature));
         let mut rho = Vec::new();
         let columns = block.columns.clone();
@@ -154,13 +156,12 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let effort = self.quadratic(block, &mut rho, Some(slopes), Some(&weight), curvature, inner);
             total.updates += effort.updates;
             total.entries += effort.entries;
-            let advance = self.advance(block, before, &u, loss);
+            let advance = self.advance(block, before, &u);
             total.entries += advance.entries;
             total.decrease += advance.decrease;
             if advance.stuck {
                 break;
             }
-            loss = advance.loss;
         }
         (self.u, self.curvature) = (u, weight);
         total
@@ -169,8 +170,6 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
 
 /// What came of a step.
 struct Advance {
-    /// The loss afterwards.
-    loss: f64,
     /// How much the objective fell.
     decrease: f64,
     entries: u64,

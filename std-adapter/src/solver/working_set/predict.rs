@@ -61,11 +61,12 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             moved.push(new);
         }
         before.for_each(|&(gone, then)| left(gone, then, &mut z));
-        if at_next.loss_at(&z) + cost < at_next.loss_at(&self.z) + self.cost(&at_next) {
+        let loss = at_next.loss_at(&z);
+        if loss + cost < self.loss + self.cost(&at_next) {
             self.support.iter().zip(moved).for_each(|(&j, new)| self.weights.x[j as usize] = new);
             self.support.retain(|&j| self.weights.x[j as usize] != 0.0);
             self.weights.intercept += t * (self.weights.intercept - past.intercept);
-            self.z = z;
+            (self.z, self.loss) = (z, loss);
         }
     }
 }

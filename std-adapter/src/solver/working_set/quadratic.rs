@@ -13,6 +13,8 @@ use gibbsite_core::math::Real;
 pub(super) trait Quadratic {
     /// `∂q/∂Δ_p` at the current point.
     fn slope(&self, p: usize) -> f64;
+    /// Writes the slopes at the positions `at`.
+    fn slopes(&self, at: &[u32], out: &mut [f64]);
     /// `H_pp`.
     fn curvature(&self, p: usize) -> f64;
     /// Adds `by` to `Δ_p`.
@@ -53,6 +55,14 @@ const STRIP: usize = 32;
 pub(super) const LARGE: u64 = 100_000;
 
 impl<V: Real> Residual<'_, V> {
+    /// `out_k = a_kᵀv` over the columns `at`.
+    fn dots(&self, v: &[f64], at: &[u32], out: &mut [f64]) {
+        let columns = self.columns;
+        let work: Vec<_> = at.chunks(STRIP).zip(out.chunks_mut(STRIP)).collect();
+        let par = if columns.len() >= 4 * STRIP { self.par } else { Par::Seq };
+        par.map(work, |(at, out)| vectorized(Gather { columns, v, at, out }));
+    }
+
     fn spread(&mut self, at: &[u32], d: &[f64]) -> f64 {
         combine(self.columns, at, d, self.moved, self.parts, self.par);
         vectorized(Weigh { weight: self.weight, moved: &mut *self.moved })
@@ -139,7 +149,7 @@ impl<V: Real> Kernel for Spread<'_, V> {
 
 struct Gather<'a, V> {
     columns: &'a [Column<'a, V>],
-    moved: &'a [f64],
+    v: &'a [f64],
     at: &'a [u32],
     out: &'a mut [f64],
 }
@@ -148,9 +158,9 @@ impl<V: Real> Kernel for Gather<'_, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Self { columns, moved, at, out } = self;
+        let Self { columns, v, at, out } = self;
         for (out, &p) in out.iter_mut().zip(at) {
-            *out = columns[p as usize].dot(moved);
+            *out = columns[p as usize].dot(v);
         }
     }
 }
@@ -159,6 +169,11 @@ impl<V: Real> Quadratic for Residual<'_, V> {
     #[inline(always)]
     fn slope(&self, p: usize) -> f64 {
         -self.columns[p].dot(self.rho)
+    }
+
+    fn slopes(&self, at: &[u32], out: &mut [f64]) {
+        self.dots(self.rho, at, out);
+        out.iter_mut().for_each(|slope| *slope = -*slope);
     }
 
     #[inline(always)]
@@ -186,10 +201,7 @@ impl<V: Real> Quadratic for Residual<'_, V> {
 
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {
         let square = self.spread(at, d);
-        let (columns, moved) = (self.columns, &*self.moved);
-        let work: Vec<_> = at.chunks(STRIP).zip(out.chunks_mut(STRIP)).collect();
-        let par = if self.columns.len() >= 4 * STRIP { self.par } else { Par::Seq };
-        par.map(work, |(at, out)| vectorized(Gather { columns, moved, at, out }));
+        self.dots(self.moved, at, out);
         square
     }
 
