@@ -38,7 +38,6 @@ impl<'a> FieldImage<'a> {
     #[inline(never)]
     fn check(sections: Sections<'a>) -> Result<Self, ImageError> {
         let fault = |section, why| ImageError::Section { section, why };
-        let ok = |section, good: bool| if good { Ok(()) } else { Err(fault(section, SectionFault::Value)) };
         let &[variables, factors, edges, entries, attributes, weights] =
             sections.sized(id::FIELD, Some(6))?
         else {
@@ -58,20 +57,7 @@ impl<'a> FieldImage<'a> {
         let scope_starts = starts(id::SCOPE_STARTS, factors, edges)?;
         let scopes = sections.sized(id::SCOPES, Some(edges))?;
         let table_starts = starts(id::TABLE_STARTS, factors, entries)?;
-        for k in 0..factors {
-            let scope = between(scope_starts, k).and_then(|r| scopes.get(r)).unwrap_or(&[]);
-            let mut size = Some(1usize);
-            for (i, &v) in scope.iter().enumerate() {
-                let card = cards.get(v as usize).copied().filter(|_| !scope.iter().take(i).any(|&u| u == v));
-                ok(id::SCOPES, card.is_some())?;
-                size = size.and_then(|n| n.checked_mul(card.unwrap_or(0) as usize));
-            }
-            ok(
-                id::SCOPES,
-                scope.len() <= MAX_SCOPE && (k >= variables || matches!(*scope, [v] if v as usize == k)),
-            )?;
-            ok(id::TABLE_STARTS, between(table_starts, k).map(|r| r.len()) == size)?;
-        }
+        check_factors(cards, scope_starts, scopes, table_starts)?;
         ok(id::TABLES, f32::legal_transitions(sections.sized(id::TABLES, Some(entries))?))?;
         starts(id::WEIGHT_STARTS, attributes, weights)?;
         let places = sections.sized(id::WEIGHT_PLACES, Some(weights))?;
@@ -225,6 +211,33 @@ impl<'a> FieldImage<'a> {
     pub fn plan(&self, graph: &FactorGraph<'_, f32>, memory: &mut [u32]) -> Result<Plan<'a>, InferError> {
         Plan::open(self.sections.get(id::PLAN).ok_or(InferError::Plan(0))?, graph, memory)
     }
+}
+
+fn ok(section: u32, good: bool) -> Result<(), ImageError> {
+    if good { Ok(()) } else { Err(ImageError::Section { section, why: SectionFault::Value }) }
+}
+
+/// The scope and the size of each factor. By itself: it holds more than the checks before and after it.
+#[inline(never)]
+fn check_factors(
+    cards: &[u32],
+    scope_starts: &[u32],
+    scopes: &[u32],
+    table_starts: &[u32],
+) -> Result<(), ImageError> {
+    for k in 0..scope_starts.len().saturating_sub(1) {
+        let scope = between(scope_starts, k).and_then(|r| scopes.get(r)).unwrap_or(&[]);
+        let mut size = Some(1usize);
+        for (i, &v) in scope.iter().enumerate() {
+            let card = cards.get(v as usize).copied().filter(|_| !scope.iter().take(i).any(|&u| u == v));
+            ok(id::SCOPES, card.is_some())?;
+            size = size.and_then(|n| n.checked_mul(card.unwrap_or(0) as usize));
+        }
+        let single = matches!(*scope, [v] if v as usize == k);
+        ok(id::SCOPES, scope.len() <= MAX_SCOPE && (k >= cards.len() || single))?;
+        ok(id::TABLE_STARTS, between(table_starts, k).map(|r| r.len()) == size)?;
+    }
+    Ok(())
 }
 
 /// Where something lies whose starts these are.

@@ -15,7 +15,8 @@ pub(super) struct Reach<T> {
 }
 
 /// Writes the exponentials; the floor is one of them, so it costs no further `exp`.
-#[inline]
+#[cfg_attr(target_os = "none", inline(never))]
+#[cfg_attr(not(target_os = "none"), inline)]
 pub(super) fn exponentiate<T: Real>(log: &[T], out: &mut [T]) -> Reach<T> {
     let (top, low) = extent(log, T::NEG_INFINITY);
     if top == T::NEG_INFINITY {
@@ -55,17 +56,14 @@ pub(super) struct Gap<'g, T> {
 }
 
 impl<T: Real> Gap<'_, T> {
-    /// Row by row the entries `e^{A - shift}`.
-    pub(super) fn wide(
-        &self,
-        radix: &Radix<T>,
-        labels: usize,
-    ) -> impl Iterator<Item = impl Iterator<Item = Wide<T>>> {
+    /// An entry `e^{A - shift}`; 0 if there is none. If plain, the exponentials are there and need not be taken again.
+    pub(super) fn at(&self, radix: &Radix<T>, cell: usize) -> Wide<T> {
         let plain = self.reach.floor != T::zero();
-        // If plain, the exponentials are there and need not be taken again.
-        let table = if plain { self.exp } else { self.log };
-        rows(table, labels)
-            .map(move |row| row.iter().map(move |&x| if plain { radix.widen(x) } else { radix.exp(x) }))
+        match if plain { self.exp } else { self.log }.get(cell) {
+            Some(&x) if plain => radix.widen(x),
+            Some(&x) => radix.exp(x),
+            None => Wide::zero(),
+        }
     }
 }
 
@@ -91,7 +89,8 @@ impl<'a, 'm, T: Real> Gaps<'a, 'm, T> {
 
     /// The gap after position `t`. Tables of their own are exponentiated into `kept`, if there is such a
     /// place, which [`backward`](Self::backward) then takes them from.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn forward<'s>(&'s mut self, t: usize, kept: Option<&'s mut [T]>) -> Gap<'s, T> {
         let log = self.chain.transitions.table(t, self.chain.cells());
         if let Transitions::Shared(_) = self.chain.transitions {
@@ -103,7 +102,8 @@ impl<'a, 'm, T: Real> Gaps<'a, 'm, T> {
     }
 
     /// The gap after position `t`, on the way back.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn backward(&mut self, t: usize, kept: Option<&[T]>) -> Gap<'_, T> {
         let log = self.chain.transitions.table(t, self.chain.cells());
         let mut reach = self.reach;
@@ -121,6 +121,7 @@ impl<'a, 'm, T: Real> Gaps<'a, 'm, T> {
     }
 }
 
+#[inline(never)]
 fn transpose<T: Copy>(table: &[T], out: &mut [T], labels: usize) {
     for (i, row) in rows(table, labels).enumerate() {
         for (o, &v) in out.iter_mut().skip(i).step_by(labels.max(1)).zip(row) {
