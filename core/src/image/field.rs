@@ -8,6 +8,7 @@ use super::section::Sections;
 use super::{Text, Weight, check_names, id, lookup, open_sections};
 use crate::error::{GraphError, ImageError, InferError, SectionFault, need};
 use crate::graph::FactorGraph;
+use crate::infer::loopy::Dimensions;
 use crate::infer::plan::Plan;
 use crate::table::MAX_SCOPE;
 
@@ -106,6 +107,31 @@ impl<'a> FieldImage<'a> {
         self.sections.known(id::CARDS)
     }
 
+    /// The sizes of its graph, for the memory of engines.
+    pub fn dimensions(&self) -> Dimensions {
+        let (cards, starts) = (self.cards(), self.sections.known(id::SCOPE_STARTS));
+        let scopes = self.sections.known(id::SCOPES);
+        let mut d = Dimensions {
+            variables: self.variables(),
+            factors: self.factors(),
+            edges: scopes.len(),
+            ..Dimensions::default()
+        };
+        for &card in cards {
+            d.labels = d.labels.saturating_add(card as usize);
+            d.arity = d.arity.max(card as usize);
+        }
+        for k in 0..d.factors {
+            let scope = between(starts, k).and_then(|r| scopes.get(r)).unwrap_or(&[]);
+            let card = |v: &u32| cards.get(*v as usize).map_or(0, |&c| c as usize);
+            let width = scope.iter().map(card).fold(0usize, usize::saturating_add);
+            d.messages = d.messages.saturating_add(width);
+            d.widest = d.widest.max(width);
+            d.largest = d.largest.max(scope.iter().map(card).fold(1usize, usize::saturating_mul));
+        }
+        d
+    }
+
     /// Bytes of flash.
     pub fn bytes(&self) -> usize {
         self.sections.words().len().saturating_mul(4)
@@ -138,9 +164,21 @@ impl<'a> FieldImage<'a> {
     /// [`InferError::Memory`] if `out` is shorter than [`tables_len`](Self::tables_len), [`InferError::Attribute`],
     /// [`InferError::BadValue`] for values that are no finite numbers: `out` is then as it was.
     pub fn tables(&self, attributes: &[(u32, f32)], out: &mut [f32]) -> Result<(), InferError> {
+        self.tables_of(attributes.iter().copied(), out)
+    }
+
+    /// [`tables`](Self::tables) of attributes that do not lie in memory as pairs.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn tables_of(
+        &self,
+        attributes: impl Iterator<Item = (u32, f32)> + Clone,
+        out: &mut [f32],
+    ) -> Result<(), InferError> {
         need(self.tables_len(), out.len())?;
         let starts = self.sections.known(id::WEIGHT_STARTS);
-        for &(attribute, value) in attributes {
+        for (attribute, value) in attributes.clone() {
             if attribute as usize >= self.attributes() {
                 return Err(InferError::Attribute(attribute));
             }
@@ -152,7 +190,7 @@ impl<'a> FieldImage<'a> {
             *o = f32::from_bits(word);
         }
         let (places, weights) = (self.sections.known(id::WEIGHT_PLACES), self.sections.known(id::WEIGHTS));
-        for &(attribute, value) in attributes {
+        for (attribute, value) in attributes {
             let Some(range) = between(starts, attribute as usize) else { continue };
             let each = places.get(range.clone()).unwrap_or(&[]).iter().zip(weights.get(range).unwrap_or(&[]));
             for (&at, &w) in each {

@@ -208,7 +208,7 @@ impl<'m> Loops<'m> {
         let width = self.width();
         let Some((lead_axes, rest_axes)) = self.axes() else { return };
         let mut at = Position::new(self.starts);
-        for (axis, label) in lead_axes.chunks_exact(width).zip(lead) {
+        for (axis, label) in lead_axes.chunks_exact(width.max(1)).zip(lead) {
             for (offset, &stride) in at.offsets.iter_mut().zip(axis.iter().skip(1)) {
                 *offset += label as usize * stride as usize;
             }
