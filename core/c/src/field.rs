@@ -1,7 +1,9 @@
 //! Fields over the columns of a table: exact answers where the image has a junction tree, belief propagation, coordinate ascent,
 //! and one output given all others.
 
-use crate::{FIELD, GibbsiteFeature, GibbsiteModel, GibbsiteStatus, Made, Status, give, made, put, read, status, write};
+use crate::{
+    FIELD, GibbsiteFeature, GibbsiteModel, GibbsiteStatus, Made, Status, give, made, put, read, status, write,
+};
 use core::slice;
 use gibbsite_core::error::GraphError;
 use gibbsite_core::graph::{FactorGraph, Incidence};
@@ -42,7 +44,8 @@ impl From<GraphError> for Status {
 }
 
 const _: () = assert!(size_of::<Made<FieldImage<'static>>>() <= size_of::<GibbsiteModel>());
-const _: () = assert!(align_of::<Fact<f32>>() <= align_of::<u32>() && size_of::<Fact<f32>>().is_multiple_of(4));
+const _: () =
+    assert!(align_of::<Fact<f32>>() <= align_of::<u32>() && size_of::<Fact<f32>>().is_multiple_of(4));
 const FACT_WORDS: usize = size_of::<Fact<f32>>() / 4;
 
 /// Memory of the caller, handed out piece by piece. All of it is zeros at first.
@@ -342,7 +345,8 @@ pub unsafe extern "C" fn gibbsite_field_icm(
             found.copy_from_slice(read(labels.cast_const(), found.len())?);
             let graph = sample.graph(&mut work)?;
             let size = Dimensions::of(&graph);
-            let incidence = Incidence::build(&graph, work.words(Incidence::len(size.variables, size.edges))?)?;
+            let incidence =
+                Incidence::build(&graph, work.words(Incidence::len(size.variables, size.edges))?)?;
             icm::ascend(&graph, &incidence, found, sweeps, work.floats(icm::scratch_len(&size))?)?;
             give(labels, found)
         })
@@ -368,7 +372,8 @@ pub unsafe extern "C" fn gibbsite_field_local(
             let card = sample.image.cards().get(output as usize).copied().ok_or(Status::Unknown)? as usize;
             let (found, scratch) = (work.floats(card)?, work.floats(card)?);
             let graph = sample.graph(&mut work)?;
-            let incidence = Incidence::build(&graph, work.words(Incidence::len(graph.variables(), graph.edges()))?)?;
+            let incidence =
+                Incidence::build(&graph, work.words(Incidence::len(graph.variables(), graph.edges()))?)?;
             let labels = read(labels, graph.variables())?;
             conditional(&graph, &incidence, labels, output, found, scratch).map_err(|_| Status::Unknown)?;
             give(probabilities, found)
