@@ -161,6 +161,7 @@ impl<'a, T: Real> FactorGraph<'a, T> {
     /// assert_eq!(g.log_potential(&[2, 0]), None);
     /// # Ok::<(), gibbsite_core::error::GraphError>(())
     /// ```
+    #[inline(never)]
     pub fn log_potential(&self, labels: &[u32]) -> Option<T> {
         let mut sum = T::zero();
         for k in self.factor_ids() {

@@ -108,6 +108,7 @@ fn count_forbidden<T: Real>(axes: &[Axis], violated: &mut [T], from: &[T]) {
 }
 
 /// Labels in range, one per variable.
+#[inline(never)]
 pub(super) fn check_labels<T: Real>(graph: &FactorGraph<'_, T>, labels: &[u32]) -> Result<(), InferError> {
     let fit = labels.len() == graph.variables() && labels.iter().zip(graph.cards()).all(|(l, c)| l < c);
     if fit { Ok(()) } else { Err(InferError::Shape) }

@@ -6,8 +6,8 @@
 //! division by a sum of `L` of them, so nothing that is possible becomes impossible. A row or table of too
 //! wide a range has floor 0 and fails the test by itself.
 
-use super::gap::{Gap, exponentiate};
-use super::row::{Row, RowMut, combine, extent};
+use super::gap::{Gap, entry, exponentiate};
+use super::row::{Row, RowMut, combine, combine_rows, extent};
 use crate::arena::{rows, rows_mut};
 use crate::error::InferError;
 use crate::math::Real;
@@ -173,8 +173,8 @@ impl<T: Real> Kernel<T> {
     #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn backward(
         &self,
-        after: Row<'_, T>,
-        scores: Scores<'_, T>,
+        after: &RowMut<'_, T>,
+        scores: &Scores<'_, T>,
         gap: &Gap<'_, T>,
         weighted: &mut RowMut<'_, T>,
         beta: &mut RowMut<'_, T>,
@@ -184,7 +184,10 @@ impl<T: Real> Kernel<T> {
         if self.tiny <= weighted.floor * gap.reach.floor {
             let products = after.mass.iter().zip(scores.exp);
             weighted.mass.iter_mut().zip(products).for_each(|(w, (&b, &e))| *w = b * e);
-            combine(weighted.mass, gap.turned, beta.mass);
+            match gap.turned {
+                [] => combine_rows(weighted.mass, gap.exp, beta.mass),
+                turned => combine(weighted.mass, turned, beta.mass),
+            }
             return beta.rescale();
         }
         self.backward_wide(after, scores, gap, weighted, beta)
@@ -195,12 +198,13 @@ impl<T: Real> Kernel<T> {
     #[inline(never)]
     fn backward_wide(
         &self,
-        after: Row<'_, T>,
-        scores: Scores<'_, T>,
+        after: &RowMut<'_, T>,
+        scores: &Scores<'_, T>,
         gap: &Gap<'_, T>,
         weighted: &mut RowMut<'_, T>,
         beta: &mut RowMut<'_, T>,
     ) -> Result<T, InferError> {
+        let after = after.view();
         let radix = &self.radix;
         weighted.floor = T::zero();
         for (j, &s) in scores.log.iter().enumerate() {
@@ -219,10 +223,10 @@ impl<T: Real> Kernel<T> {
     /// `α_t β_t`, normalised, in the place of `α_t`.
     #[cfg_attr(target_os = "none", inline(never))]
     #[cfg_attr(not(target_os = "none"), inline)]
-    pub(super) fn single(&self, alpha: &mut RowMut<'_, T>, beta: Row<'_, T>) {
+    pub(super) fn single(&self, alpha: &mut RowMut<'_, T>, beta: &RowMut<'_, T>) {
         if self.tiny <= alpha.floor * beta.floor {
             let mut sum = T::zero();
-            for (m, &b) in alpha.mass.iter_mut().zip(beta.mass) {
+            for (m, &b) in alpha.mass.iter_mut().zip(&*beta.mass) {
                 *m *= b;
                 sum += *m;
             }
@@ -230,7 +234,7 @@ impl<T: Real> Kernel<T> {
             alpha.mass.iter_mut().for_each(|m| *m *= factor);
             return;
         }
-        self.single_wide(alpha, beta);
+        self.single_wide(alpha, beta.view());
     }
 
     /// [`single`](Self::single) in wide numbers.
@@ -251,48 +255,59 @@ impl<T: Real> Kernel<T> {
     }
 
     /// `α_t(i) e^{A(i,j)} weighted(j)`, normalised. `beta · scale = Σ_j e^{A(i,j)} weighted(j)` if
-    /// `weighted` is plain.
+    /// `weighted` is plain. Without `exp` the exponentials are in the place of the result.
     #[inline(never)]
     pub(super) fn pair(
         &self,
-        alpha: Row<'_, T>,
-        gap: &Gap<'_, T>,
-        weighted: Row<'_, T>,
-        beta: &[T],
-        scale: T,
+        alpha: &RowMut<'_, T>,
+        log: &[T],
+        (exp, floor): (Option<&[T]>, T),
+        weighted: &RowMut<'_, T>,
+        (beta, scale): (&[T], T),
         out: &mut [T],
     ) {
         let labels = self.labels;
-        if self.tiny <= alpha.floor * gap.reach.floor * weighted.floor {
+        if self.tiny <= alpha.floor * floor * weighted.floor {
             let sum = alpha.mass.iter().zip(beta).fold(T::zero(), |sum, (&a, &b)| sum + a * (b * scale));
             let factor = T::one() / sum;
-            let each = rows_mut(out, labels).zip(rows(gap.exp, labels)).zip(alpha.mass);
-            for ((out, row), &a) in each {
+            let mut tables = exp.map(|exp| rows(exp, labels));
+            for (out, &a) in rows_mut(out, labels).zip(&*alpha.mass) {
                 let a = a * factor;
-                for ((o, &e), &w) in out.iter_mut().zip(row).zip(weighted.mass) {
-                    *o = a * e * w;
+                if let Some(row) = tables.as_mut().and_then(Iterator::next) {
+                    for ((o, &e), &w) in out.iter_mut().zip(row).zip(&*weighted.mass) {
+                        *o = a * e * w;
+                    }
+                } else {
+                    for (o, &w) in out.iter_mut().zip(&*weighted.mass) {
+                        *o = a * *o * w;
+                    }
                 }
             }
             return;
         }
-        self.pair_wide(alpha, gap, weighted, out);
+        if let (Some(exp), true) = (exp, floor != T::zero()) {
+            out.iter_mut().zip(exp).for_each(|(o, &e)| *o = e);
+        }
+        self.pair_wide(alpha.view(), log, floor, weighted.view(), out);
     }
 
-    /// [`pair`](Self::pair) in wide numbers.
+    /// [`pair`](Self::pair) in wide numbers; the exponentials, if there are any, are in the place of the result.
     #[cold]
     #[inline(never)]
-    fn pair_wide(&self, alpha: Row<'_, T>, gap: &Gap<'_, T>, weighted: Row<'_, T>, out: &mut [T]) {
+    fn pair_wide(&self, alpha: Row<'_, T>, log: &[T], floor: T, weighted: Row<'_, T>, out: &mut [T]) {
         let (radix, labels) = (&self.radix, self.labels);
         let mut total = Wide::zero();
         for i in 0..labels {
             for j in 0..labels {
-                total = radix.add(total, self.product(&alpha, gap, &weighted, i, j));
+                let e = entry(log, out, floor, radix, i * labels + j);
+                total = radix.add(total, self.product(&alpha, e, &weighted, i, j));
             }
         }
         for i in 0..labels {
             for j in 0..labels {
+                let e = entry(log, out, floor, radix, i * labels + j);
                 if let Some(o) = out.get_mut(i * labels + j) {
-                    *o = radix.ratio(self.product(&alpha, gap, &weighted, i, j), total);
+                    *o = radix.ratio(self.product(&alpha, e, &weighted, i, j), total);
                 }
             }
         }
@@ -300,16 +315,8 @@ impl<T: Real> Kernel<T> {
 
     /// `α_t(i) e^{A(i,j)} weighted(j)`.
     #[inline(never)]
-    fn product(
-        &self,
-        alpha: &Row<'_, T>,
-        gap: &Gap<'_, T>,
-        weighted: &Row<'_, T>,
-        i: usize,
-        j: usize,
-    ) -> Wide<T> {
+    fn product(&self, alpha: &Row<'_, T>, e: Wide<T>, weighted: &Row<'_, T>, i: usize, j: usize) -> Wide<T> {
         let radix = &self.radix;
-        let e = gap.at(radix, i * self.labels + j);
         radix.mul(radix.mul(alpha.at(radix, i), e), weighted.at(radix, j))
     }
 }

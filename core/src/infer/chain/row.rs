@@ -116,6 +116,23 @@ pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
     (top, bottom)
 }
 
+/// `out(i) = Σ_j table(i, j) x(j)`: [`combine`] with the table turned around, the additions in the same order.
+#[inline(never)]
+pub(super) fn combine_rows<T: Real>(x: &[T], table: &[T], out: &mut [T]) {
+    let (fours, last) = x.as_chunks::<4>();
+    for (o, row) in out.iter_mut().zip(rows(table, x.len())) {
+        let (row_fours, row_last) = row.as_chunks::<4>();
+        let mut sum = T::zero();
+        for (&[a, b, c, d], &[ra, rb, rc, rd]) in fours.iter().zip(row_fours) {
+            sum += (a * ra + b * rb) + (c * rc + d * rd);
+        }
+        for (&x, &e) in last.iter().zip(row_last) {
+            sum += x * e;
+        }
+        *o = sum;
+    }
+}
+
 /// `out(j) = Σ_i x(i) table(i, j)`, four rows at a time to spare loads and stores of `out`.
 #[cfg_attr(target_os = "none", inline(never))]
 #[cfg_attr(not(target_os = "none"), inline)]
