@@ -12,9 +12,9 @@ use crate::stride::{self, Axis};
 /// Most variables that one scope, or one clique of a junction tree, can have.
 pub const MAX_SCOPE: usize = 32;
 
-/// Axes that a pattern of this file can have: on bare metal, where it lies on a small stack, 16. Axes of length 1 do not count
-/// and neighbours that move alike are one, so only a table of more than 2^16 entries could need more; it is refused as too long.
-type Axes = heapless::Vec<Axis, { if cfg!(target_os = "none") { 16 } else { MAX_SCOPE } }>;
+/// Axes that a pattern of this file can have: on bare metal, where it lies on a small stack, 14. Axes of length 1 do not count
+/// and neighbours that move alike are one, so only a table of more than 2^14 entries could need more; it is refused as too long.
+type Axes = heapless::Vec<Axis, { if cfg!(target_os = "none") { 14 } else { MAX_SCOPE } }>;
 
 /// How many configurations variables of these arities have, or `None` if that overflows.
 ///
@@ -108,6 +108,7 @@ impl<'a, T: Real> TableMut<'a, T> {
 }
 
 /// Every variable of `small` must be in `big`, with the same arity.
+#[inline(never)]
 fn check_within(big: (&[VarId], &[u32]), small: (&[VarId], &[u32])) -> Result<(), TableError> {
     for (&v, &card) in small.0.iter().zip(small.1) {
         let at = big.0.iter().position(|&u| u == v).ok_or(TableError::MissingVariable(v))?;
