@@ -1,4 +1,4 @@
-/* gibbsite for C: label sequences with a model image. Made of core/c/src/lib.rs by cbindgen: see core/c/cbindgen.toml.
+/* gibbsite for C: label sequences with a model image, ask fields and Gaussian CRFs. Made of core/c/src/lib.rs by cbindgen: see core/c/cbindgen.toml.
  *
  * Handles live in memory of the caller; nothing is allocated. Every function returns a status, and its results are written only if
  * that is GIBBSITE_STATUS_OK. Image, handles and memory must stay where they are as long as handles are used. */
