@@ -1,4 +1,4 @@
-/* gibbsite for C: label sequences with a model image. Made of core/c/src/lib.rs by cbindgen: see core/c/cbindgen.toml.
+/* gibbsite for C: label sequences with a model image, ask fields and Gaussian CRFs. Made of core/c/src/lib.rs by cbindgen: see core/c/cbindgen.toml.
  *
  * Handles live in memory of the caller; nothing is allocated. Every function returns a status, and its results are written only if
  * that is GIBBSITE_STATUS_OK. Image, handles and memory must stay where they are as long as handles are used. */
@@ -89,6 +89,24 @@ typedef struct gibbsite_feature_fixed {
     int32_t value;
 } gibbsite_feature_fixed;
 
+// Facts about a field.
+typedef struct gibbsite_field_facts {
+    // Outputs.
+    uint32_t outputs;
+    // Labels of all outputs together: entries of all marginals.
+    uint32_t labels;
+    // Attributes.
+    uint32_t attributes;
+    // 1 if the image has a junction tree, so that the exact functions answer.
+    uint32_t exact;
+    // Words of memory that `gibbsite_field_exact_memory` needs.
+    uint32_t memory_exact_memory;
+    // Words of memory that `gibbsite_field_loopy` needs.
+    uint32_t memory_loopy;
+    // Words of memory that `gibbsite_field_icm` and `gibbsite_field_local` need.
+    uint32_t memory_icm;
+} gibbsite_field_facts;
+
 // Facts about a Gaussian CRF.
 typedef struct gibbsite_gaussian_facts {
     // Inputs.
@@ -152,6 +170,78 @@ gibbsite_status gibbsite_push_fixed(struct gibbsite_decoder *decoder,
 
 // Writes the labels that are still to come to `labels`, how many to `count`, and begins another sequence.
 gibbsite_status gibbsite_finish(struct gibbsite_decoder *decoder, uint8_t *labels, size_t room, size_t *count);
+
+// Checks an image of `count` words that holds a field and makes a model of it, for the functions below. The words are used where they are.
+gibbsite_status gibbsite_field_open(struct gibbsite_model *model,
+                                    const uint32_t *words,
+                                    size_t count);
+
+// Tells how many outputs, labels and attributes a field has, and how much memory its functions need.
+gibbsite_status gibbsite_field_facts_of(const struct gibbsite_model *model, struct gibbsite_field_facts *facts);
+
+// Tells how many words of memory `gibbsite_field_marginals` and `gibbsite_field_best` need.
+gibbsite_status gibbsite_field_exact_memory(const struct gibbsite_model *model,
+                                            uint32_t *memory,
+                                            size_t memory_count,
+                                            size_t *needed);
+
+// Finds an attribute of a field by its name of `length` bytes.
+gibbsite_status gibbsite_field_attribute(const struct gibbsite_model *model,
+                                         const uint8_t *name,
+                                         size_t length,
+                                         uint32_t *attribute);
+
+// The exact probability of each label of each output, one output after the other. `known` has for each output its label, or -1
+// where that is not known; null if none is.
+gibbsite_status gibbsite_field_marginals(const struct gibbsite_model *model,
+                                         const struct gibbsite_feature *features,
+                                         size_t count,
+                                         const int32_t *known,
+                                         float *marginals,
+                                         uint32_t *memory,
+                                         size_t memory_count);
+
+// The most probable labels of all outputs together, exactly. `known` as in `gibbsite_field_marginals`.
+gibbsite_status gibbsite_field_best(const struct gibbsite_model *model,
+                                    const struct gibbsite_feature *features,
+                                    size_t count,
+                                    const int32_t *known,
+                                    uint32_t *labels,
+                                    uint32_t *memory,
+                                    size_t memory_count);
+
+// Estimates of what `gibbsite_field_marginals` computes, by at most `iterations` rounds of belief propagation: for fields that are too
+// wide for a junction tree. `converged` tells whether the messages came to rest.
+gibbsite_status gibbsite_field_loopy(const struct gibbsite_model *model,
+                                     const struct gibbsite_feature *features,
+                                     size_t count,
+                                     const int32_t *known,
+                                     uint32_t iterations,
+                                     float *marginals,
+                                     bool *converged,
+                                     uint32_t *memory,
+                                     size_t memory_count);
+
+// Labels that no change of a single one makes more probable, from those in `labels` on, in at most `sweeps` rounds. `known` as in
+// `gibbsite_field_marginals`.
+gibbsite_status gibbsite_field_icm(const struct gibbsite_model *model,
+                                   const struct gibbsite_feature *features,
+                                   size_t count,
+                                   const int32_t *known,
+                                   uint32_t sweeps,
+                                   uint32_t *labels,
+                                   uint32_t *memory,
+                                   size_t memory_count);
+
+// The probability of each label of one output, given the labels of all others in `labels` (its own there does not matter).
+gibbsite_status gibbsite_field_local(const struct gibbsite_model *model,
+                                     const struct gibbsite_feature *features,
+                                     size_t count,
+                                     const uint32_t *labels,
+                                     uint32_t output,
+                                     float *probabilities,
+                                     uint32_t *memory,
+                                     size_t memory_count);
 
 // Checks an image of `count` words that holds a Gaussian CRF and makes a model of it, for the functions below. The words are used where they are.
 gibbsite_status gibbsite_gaussian_open(struct gibbsite_model *model,

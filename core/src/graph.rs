@@ -41,6 +41,8 @@ pub struct FactorGraph<'a, T> {
 impl<'a, T: Real> FactorGraph<'a, T> {
     /// Checks the arrays and gives the view. The checks run in the order of [`GraphError`]'s meaning:
     /// arities, offsets, then each factor's scope and table.
+    // Inlined, here and in the makers of other large views: what is returned by value lies on the stack twice.
+    #[inline(always)]
     pub fn new(
         cards: &'a [u32],
         scope_start: &'a [u32],
@@ -49,6 +51,13 @@ impl<'a, T: Real> FactorGraph<'a, T> {
         values: &'a [T],
     ) -> Result<Self, GraphError> {
         let graph = Self { cards, scope_start, scope, table_start, values };
+        graph.check()?;
+        Ok(graph)
+    }
+
+    #[inline(never)]
+    fn check(&self) -> Result<(), GraphError> {
+        let Self { cards, scope_start, scope, table_start, values } = *self;
         if cards.len() > u32::MAX as usize {
             return Err(GraphError::TooLarge);
         }
@@ -60,8 +69,8 @@ impl<'a, T: Real> FactorGraph<'a, T> {
         }
         divides(scope_start, scope.len())?;
         divides(table_start, values.len())?;
-        for k in graph.factor_ids() {
-            let scope = graph.scope(k);
+        for k in self.factor_ids() {
+            let scope = self.scope(k);
             if scope.len() > MAX_SCOPE {
                 return Err(GraphError::ScopeTooLong(k));
             }
@@ -73,7 +82,7 @@ impl<'a, T: Real> FactorGraph<'a, T> {
                 }
                 size = size.checked_mul(*card as usize).ok_or(GraphError::TableLength(k))?;
             }
-            let table = graph.table(k);
+            let table = self.table(k);
             if table.len() != size {
                 return Err(GraphError::TableLength(k));
             }
@@ -81,7 +90,7 @@ impl<'a, T: Real> FactorGraph<'a, T> {
                 return Err(GraphError::BadValue(k));
             }
         }
-        Ok(graph)
+        Ok(())
     }
 
     /// How many variables there are.
@@ -152,6 +161,7 @@ impl<'a, T: Real> FactorGraph<'a, T> {
     /// assert_eq!(g.log_potential(&[2, 0]), None);
     /// # Ok::<(), gibbsite_core::error::GraphError>(())
     /// ```
+    #[inline(never)]
     pub fn log_potential(&self, labels: &[u32]) -> Option<T> {
         let mut sum = T::zero();
         for k in self.factor_ids() {
@@ -217,6 +227,7 @@ impl<'m> Incidence<'m> {
     }
 
     /// Counts and sorts the edges by variable.
+    #[inline(always)]
     pub fn build<T: Real>(
         graph: &FactorGraph<'_, T>,
         memory: &'m mut [u32],
@@ -229,6 +240,12 @@ impl<'m> Incidence<'m> {
         let (start, rest) = memory.split_at_mut_checked(n + 1).ok_or(short)?;
         let (edges, rest) = rest.split_at_mut_checked(m).ok_or(short)?;
         let factor = rest.get_mut(..m).ok_or(short)?;
+        Self::fill(graph, start, edges, factor);
+        Ok(Self { start, edges, factor })
+    }
+
+    #[inline(never)]
+    fn fill<T: Real>(graph: &FactorGraph<'_, T>, start: &mut [u32], edges: &mut [u32], factor: &mut [u32]) {
         start.fill(0);
         for &v in graph.edge_variables() {
             if let Some(s) = start.get_mut(v as usize) {
@@ -255,7 +272,6 @@ impl<'m> Incidence<'m> {
                 }
             }
         }
-        Ok(Self { start, edges, factor })
     }
 
     /// Edges of a variable, ascending.

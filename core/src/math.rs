@@ -109,7 +109,8 @@ real!(f32, 85.0, libm::expf, libm::logf, libm::log1pf, libm::sqrtf);
 /// assert!((log_add_exp(1000.0, 1000.0) - (1000.0 + 2f64.ln())).abs() < 1e-12);
 /// assert_eq!(log_add_exp(f64::NEG_INFINITY, 3.0), 3.0);
 /// ```
-#[inline]
+#[cfg_attr(target_os = "none", inline(never))]
+#[cfg_attr(not(target_os = "none"), inline)]
 pub fn log_add_exp<T: Real>(a: T, b: T) -> T {
     let (high, low) = if a < b { (b, a) } else { (a, b) };
     if low == T::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }

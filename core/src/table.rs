@@ -7,11 +7,14 @@
 use crate::error::TableError;
 use crate::ids::{Label, VarId};
 use crate::math::{Real, log_add_exp, log_sum_exp};
-use crate::stride::{self, Axes};
+use crate::stride::{self, Axis};
 
-/// Most variables that one scope, or one clique of a junction tree, can have: 32; 12 on bare metal, where an index over them
-/// lies on a small stack (a table over 12 binary variables already takes 16 KiB).
-pub const MAX_SCOPE: usize = if cfg!(target_os = "none") { 12 } else { 32 };
+/// Most variables that one scope, or one clique of a junction tree, can have.
+pub const MAX_SCOPE: usize = 32;
+
+/// Axes that a pattern of this file can have: on bare metal, where it lies on a small stack, 14. Axes of length 1 do not count
+/// and neighbours that move alike are one, so only a table of more than 2^14 entries could need more; it is refused as too long.
+type Axes = heapless::Vec<Axis, { if cfg!(target_os = "none") { 14 } else { MAX_SCOPE } }>;
 
 /// How many configurations variables of these arities have, or `None` if that overflows.
 ///
@@ -104,27 +107,43 @@ impl<'a, T: Real> TableMut<'a, T> {
     }
 }
 
-/// Moves of `small`'s offset along each axis of `big_scope`; every variable of `small` must be there.
-fn pattern(big: (&[VarId], &[u32]), small: (&[VarId], &[u32])) -> Result<Axes, TableError> {
+/// Every variable of `small` must be in `big`, with the same arity.
+#[inline(never)]
+fn check_within(big: (&[VarId], &[u32]), small: (&[VarId], &[u32])) -> Result<(), TableError> {
     for (&v, &card) in small.0.iter().zip(small.1) {
         let at = big.0.iter().position(|&u| u == v).ok_or(TableError::MissingVariable(v))?;
         if big.1.get(at) != Some(&card) {
             return Err(TableError::Arity(v));
         }
     }
-    axes_of(big, small)
+    Ok(())
 }
 
-/// As [`pattern`], but variables of `small` that `big` lacks are simply held at 0.
-fn axes_of(big: (&[VarId], &[u32]), small: (&[VarId], &[u32])) -> Result<Axes, TableError> {
-    let mut axes = Axes::new();
+/// Fills `axes` with the moves of `small`'s offset along each axis of `big`; variables of `small` that `big` lacks are simply held
+/// at 0.
+#[inline(never)]
+fn fill(axes: &mut Axes, big: (&[VarId], &[u32]), small: (&[VarId], &[u32])) -> Result<(), TableError> {
     for (&v, &card) in big.0.iter().zip(big.1) {
-        let stride = stride_of(small, v).unwrap_or(0);
-        if !stride::push(&mut axes, card, stride) {
+        if !stride::push(axes, card, stride_of(small, v).unwrap_or(0)) {
             return Err(TableError::ScopeTooLong);
         }
     }
-    Ok(axes)
+    Ok(())
+}
+
+/// [`stride::spread`] of a table with this scope under `out`. By itself, so that a pattern is on the stack once.
+#[inline(never)]
+fn spread<T: Real>(
+    out: &mut TableMut<'_, T>,
+    scope: &[VarId],
+    cards: &[u32],
+    values: &[T],
+    op: impl Fn(&mut T, T) + Copy,
+) -> Result<(), TableError> {
+    let mut axes = Axes::new();
+    fill(&mut axes, (out.scope, out.cards), (scope, cards))?;
+    stride::spread(&axes, out.values, values, op);
+    Ok(())
 }
 
 fn stride_of(table: (&[VarId], &[u32]), v: VarId) -> Option<u32> {
@@ -151,11 +170,11 @@ pub fn product<T: Real>(
     b: &TableView<'_, T>,
     out: &mut TableMut<'_, T>,
 ) -> Result<(), TableError> {
-    let over_a = pattern((out.scope, out.cards), (a.scope, a.cards))?;
-    let over_b = pattern((out.scope, out.cards), (b.scope, b.cards))?;
-    stride::spread(&over_a, out.values, a.values, |o, a| *o = a);
-    stride::spread(&over_b, out.values, b.values, |o, b| *o += b);
-    Ok(())
+    for table in [a, b] {
+        check_within((out.scope, out.cards), (table.scope, table.cards))?;
+    }
+    spread(out, a.scope, a.cards, a.values, |o, a| *o = a)?;
+    spread(out, b.scope, b.cards, b.values, |o, b| *o += b)
 }
 
 /// `out(s) = log Σ_r e^{a(s, r)}`: sums out every variable that `out` lacks. `out`'s scope must be
@@ -189,14 +208,17 @@ pub fn max_out<T: Real>(a: &TableView<'_, T>, out: &mut TableMut<'_, T>) -> Resu
     fold_out(a, out, T::larger)
 }
 
+#[inline(never)]
 fn fold_out<T: Real>(
     a: &TableView<'_, T>,
     out: &mut TableMut<'_, T>,
     plus: impl Fn(T, T) -> T + Copy,
 ) -> Result<(), TableError> {
-    let over_out = pattern((a.scope, a.cards), (out.scope, out.cards))?;
+    check_within((a.scope, a.cards), (out.scope, out.cards))?;
+    let mut axes = Axes::new();
+    fill(&mut axes, (a.scope, a.cards), (out.scope, out.cards))?;
     out.values.fill(T::NEG_INFINITY);
-    stride::fold(&over_out, a.values, out.values, plus);
+    stride::fold(&axes, a.values, out.values, plus);
     Ok(())
 }
 
@@ -238,10 +260,8 @@ pub fn condition<T: Real>(
     if let Some(&v) = out.scope.iter().find(|&v| !a.scope.contains(v)) {
         return Err(TableError::MissingVariable(v));
     }
-    let axes = axes_of((out.scope, out.cards), (a.scope, a.cards))?;
     let from = a.values.get(base..).ok_or(TableError::Length)?;
-    stride::spread(&axes, out.values, from, |o, a| *o = a);
-    Ok(())
+    spread(out, a.scope, a.cards, from, |o, a| *o = a)
 }
 
 /// Subtracts `log Σ e^x` from each entry, so that the table is a distribution, and returns it. A table

@@ -40,6 +40,18 @@ impl<T: Real> Wide<T> {
         Self { m: T::one(), k: T::zero() }
     }
 
+    /// From mantissa and exponent.
+    #[inline]
+    pub(crate) fn from_parts([m, k]: [T; 2]) -> Self {
+        Self { m, k }
+    }
+
+    /// Mantissa and exponent.
+    #[inline]
+    pub(crate) fn parts(self) -> [T; 2] {
+        [self.m, self.k]
+    }
+
     #[inline]
     pub(crate) fn is_zero(self) -> bool {
         self.m == T::zero()

@@ -404,7 +404,7 @@ fn a_sum_too_large_for_its_type_is_an_error() {
     let mut order = vec![0; order_len(&graph)];
     let forest = Forest::build(&graph, &mut order).unwrap();
     assert_eq!(forest.log_z(&mut [0.0; 16]), Err(InferError::BadValue));
-    assert_eq!(forest.max_product(&mut [0], &mut [0.0; 2]), Err(InferError::BadValue));
+    assert_eq!(forest.max_product(&mut [0], &mut [0.0; 3]), Err(InferError::BadValue));
 }
 
 /// One entry too few of any argument: an error that says so, and no output touched.

@@ -1,7 +1,6 @@
 //! Gaussian CRFs: means, and what is left when outputs are known.
 
-use crate::{GAUSSIAN, GibbsiteModel, GibbsiteStatus, Made, Status, made, put, read, status, write};
-use core::ptr;
+use crate::{GAUSSIAN, GibbsiteModel, GibbsiteStatus, Made, Status, give, made, put, read, status, write};
 use gibbsite_core::image::{GaussianImage, GaussianView, gaussian_floats};
 use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
 
@@ -17,19 +16,6 @@ pub struct GibbsiteGaussianFacts {
     pub memory: u32,
     /// Floats of memory that `gibbsite_gaussian_revise` needs.
     pub memory_revised: u32,
-}
-
-/// Writes a result of several numbers.
-///
-/// # Safety
-/// If not null and aligned, `at` leads to room for as many.
-unsafe fn give(at: *mut f32, values: &[f32]) -> Result<(), Status> {
-    if at.is_null() || !at.is_aligned() {
-        return Err(Status::Pointer);
-    }
-    // SAFETY: not null, aligned; that there is room, and that it is not the memory argument, is the caller's promise.
-    unsafe { ptr::copy_nonoverlapping(values.as_ptr(), at, values.len()) };
-    Ok(())
 }
 
 /// The next `len` floats of memory.

@@ -7,6 +7,7 @@
 // One promise for all, above: it would be repeated in every comment of the header.
 #![allow(clippy::missing_safety_doc)]
 
+pub mod field;
 pub mod gaussian;
 
 use core::panic::PanicInfo;
@@ -131,6 +132,7 @@ struct Made<T> {
 const MODEL: u32 = 0x6769_6d6f;
 const DECODER: u32 = 0x6769_6465;
 const GAUSSIAN: u32 = 0x6769_6761;
+const FIELD: u32 = 0x6769_6669;
 
 type Model = Made<Image<'static>>;
 
@@ -198,6 +200,19 @@ unsafe fn put<T>(at: *mut T, value: T) -> Result<(), Status> {
     }
     // SAFETY: not null, aligned; that there is room is the caller's promise.
     unsafe { ptr::write(at, value) };
+    Ok(())
+}
+
+/// Writes a result of several numbers.
+///
+/// # Safety
+/// If not null and aligned, `at` leads to room for as many.
+unsafe fn give<T: Copy>(at: *mut T, values: &[T]) -> Result<(), Status> {
+    if at.is_null() || !at.is_aligned() {
+        return Err(Status::Pointer);
+    }
+    // SAFETY: not null, aligned; that there is room, and that it is not the memory argument, is the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(values.as_ptr(), at, values.len()) };
     Ok(())
 }
 

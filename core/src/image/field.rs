@@ -8,6 +8,7 @@ use super::section::Sections;
 use super::{Text, Weight, check_names, id, lookup, open_sections};
 use crate::error::{GraphError, ImageError, InferError, SectionFault, need};
 use crate::graph::FactorGraph;
+use crate::infer::loopy::Dimensions;
 use crate::infer::plan::Plan;
 use crate::table::MAX_SCOPE;
 
@@ -32,58 +33,83 @@ impl<'a> FieldImage<'a> {
     /// The first thing that is wrong.
     pub fn open(words: &'a [u32]) -> Result<Self, ImageError> {
         let knows = |s| s <= id::STRINGS || (id::FIELD..=id::FIELD_LAST).contains(&s);
-        Self::check(open_sections(words, knows)?)
+        let image = Self { sections: open_sections(words, knows)? };
+        image.check_shape()?;
+        image.check_starts(id::SCOPE_STARTS, image.factors(), image.shape(2))?;
+        image.sections.sized(id::SCOPES, Some(image.shape(2)))?;
+        image.check_starts(id::TABLE_STARTS, image.factors(), image.tables_len())?;
+        image.check_factors()?;
+        image.check_numbers()?;
+        image.check_texts()?;
+        Ok(image)
     }
 
+    // The checks one after the other, none inside another: together they would take more stack than any engine.
+
     #[inline(never)]
-    fn check(sections: Sections<'a>) -> Result<Self, ImageError> {
-        let fault = |section, why| ImageError::Section { section, why };
-        let ok = |section, good: bool| if good { Ok(()) } else { Err(fault(section, SectionFault::Value)) };
-        let &[variables, factors, edges, entries, attributes, weights] =
-            sections.sized(id::FIELD, Some(6))?
-        else {
-            return Err(fault(id::FIELD, SectionFault::Length));
-        };
-        let [variables, factors, edges] = [variables, factors, edges].map(|n| n as usize);
-        let [entries, attributes, weights] = [entries, attributes, weights].map(|n| n as usize);
-        ok(id::FIELD, (1..=factors).contains(&variables))?;
-        check_names(sections, attributes)?;
-        let cards = sections.sized(id::CARDS, Some(variables))?;
-        ok(id::CARDS, cards.iter().all(|&c| c > 0))?;
-        let starts = |section, count: usize, end: usize| {
-            let words = sections.sized(section, count.checked_add(1))?;
-            ok(section, ascending(words) == Some(end as u32))?;
-            Ok::<_, ImageError>(words)
-        };
-        let scope_starts = starts(id::SCOPE_STARTS, factors, edges)?;
-        let scopes = sections.sized(id::SCOPES, Some(edges))?;
-        let table_starts = starts(id::TABLE_STARTS, factors, entries)?;
-        for k in 0..factors {
-            let scope = between(scope_starts, k).and_then(|r| scopes.get(r)).unwrap_or(&[]);
+    fn check_shape(&self) -> Result<(), ImageError> {
+        self.sections.sized(id::FIELD, Some(6))?;
+        ok(id::FIELD, (1..=self.factors()).contains(&self.variables()))?;
+        check_names(self.sections, self.attributes())?;
+        let cards = self.sections.sized(id::CARDS, Some(self.variables()))?;
+        ok(id::CARDS, cards.iter().all(|&c| c > 0))
+    }
+
+    /// A section of `count` starts and an end.
+    #[inline(never)]
+    fn check_starts(&self, section: u32, count: usize, end: usize) -> Result<(), ImageError> {
+        let words = self.sections.sized(section, count.checked_add(1))?;
+        ok(section, ascending(words) == Some(end as u32))
+    }
+
+    /// The scope and the size of each factor.
+    #[inline(never)]
+    fn check_factors(&self) -> Result<(), ImageError> {
+        // Looked up once: a section is searched for.
+        let (cards, scopes) = (self.cards(), self.sections.known(id::SCOPES));
+        let starts = self.sections.known(id::SCOPE_STARTS);
+        let table_starts = self.sections.known(id::TABLE_STARTS);
+        for k in 0..starts.len().saturating_sub(1) {
+            let scope = between(starts, k).and_then(|r| scopes.get(r)).unwrap_or(&[]);
             let mut size = Some(1usize);
             for (i, &v) in scope.iter().enumerate() {
                 let card = cards.get(v as usize).copied().filter(|_| !scope.iter().take(i).any(|&u| u == v));
                 ok(id::SCOPES, card.is_some())?;
                 size = size.and_then(|n| n.checked_mul(card.unwrap_or(0) as usize));
             }
-            ok(
-                id::SCOPES,
-                scope.len() <= MAX_SCOPE && (k >= variables || matches!(*scope, [v] if v as usize == k)),
-            )?;
+            let single = matches!(*scope, [v] if v as usize == k);
+            ok(id::SCOPES, scope.len() <= MAX_SCOPE && (k >= cards.len() || single))?;
             ok(id::TABLE_STARTS, between(table_starts, k).map(|r| r.len()) == size)?;
         }
-        ok(id::TABLES, f32::legal_transitions(sections.sized(id::TABLES, Some(entries))?))?;
-        starts(id::WEIGHT_STARTS, attributes, weights)?;
-        let places = sections.sized(id::WEIGHT_PLACES, Some(weights))?;
+        Ok(())
+    }
+
+    /// All tables and weights.
+    #[inline(never)]
+    fn check_numbers(&self) -> Result<(), ImageError> {
+        let (entries, weights) = (self.tables_len(), self.weights());
+        ok(id::TABLES, f32::legal_transitions(self.sections.sized(id::TABLES, Some(entries))?))?;
+        self.check_starts(id::WEIGHT_STARTS, self.attributes(), weights)?;
+        let places = self.sections.sized(id::WEIGHT_PLACES, Some(weights))?;
         ok(id::WEIGHT_PLACES, places.iter().all(|&at| (at as usize) < entries))?;
-        ok(id::WEIGHTS, f32::legal_states(sections.sized(id::WEIGHTS, Some(weights))?))?;
-        let labels = cards.iter().try_fold(0usize, |n, &c| n.checked_add(c as usize));
-        for (section, count) in [(id::OUTPUTS, Some(variables)), (id::OUTPUT_LABELS, labels)] {
-            if let Some(words) = sections.get(section) {
+        ok(id::WEIGHTS, f32::legal_states(self.sections.sized(id::WEIGHTS, Some(weights))?))
+    }
+
+    #[inline(never)]
+    fn check_texts(&self) -> Result<(), ImageError> {
+        let labels = self.cards().iter().try_fold(0usize, |n, &c| n.checked_add(c as usize));
+        for (section, count) in [(id::OUTPUTS, Some(self.variables())), (id::OUTPUT_LABELS, labels)] {
+            if let Some(words) = self.sections.get(section) {
                 ok(section, count.is_some_and(|count| Texts::open(words, count).is_some()))?;
             }
         }
-        Ok(Self { sections })
+        Ok(())
+    }
+
+    /// The variables of a factor.
+    fn scope(&self, k: usize) -> &'a [u32] {
+        let scopes = self.sections.known(id::SCOPES);
+        between(self.sections.known(id::SCOPE_STARTS), k).and_then(|r| scopes.get(r)).unwrap_or(&[])
     }
 
     fn shape(&self, at: usize) -> usize {
@@ -120,6 +146,30 @@ impl<'a> FieldImage<'a> {
         self.sections.known(id::CARDS)
     }
 
+    /// The sizes of its graph, for the memory of engines.
+    pub fn dimensions(&self) -> Dimensions {
+        let cards = self.cards();
+        let mut d = Dimensions {
+            variables: self.variables(),
+            factors: self.factors(),
+            edges: self.shape(2),
+            ..Dimensions::default()
+        };
+        for &card in cards {
+            d.labels = d.labels.saturating_add(card as usize);
+            d.arity = d.arity.max(card as usize);
+        }
+        for k in 0..d.factors {
+            let scope = self.scope(k);
+            let card = |v: &u32| cards.get(*v as usize).map_or(0, |&c| c as usize);
+            let width = scope.iter().map(card).fold(0usize, usize::saturating_add);
+            d.messages = d.messages.saturating_add(width);
+            d.widest = d.widest.max(width);
+            d.largest = d.largest.max(scope.iter().map(card).fold(1usize, usize::saturating_mul));
+        }
+        d
+    }
+
     /// Bytes of flash.
     pub fn bytes(&self) -> usize {
         self.sections.words().len().saturating_mul(4)
@@ -152,9 +202,21 @@ impl<'a> FieldImage<'a> {
     /// [`InferError::Memory`] if `out` is shorter than [`tables_len`](Self::tables_len), [`InferError::Attribute`],
     /// [`InferError::BadValue`] for values that are no finite numbers: `out` is then as it was.
     pub fn tables(&self, attributes: &[(u32, f32)], out: &mut [f32]) -> Result<(), InferError> {
+        self.tables_of(attributes.iter().copied(), out)
+    }
+
+    /// [`tables`](Self::tables) of attributes that do not lie in memory as pairs.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn tables_of(
+        &self,
+        attributes: impl Iterator<Item = (u32, f32)> + Clone,
+        out: &mut [f32],
+    ) -> Result<(), InferError> {
         need(self.tables_len(), out.len())?;
         let starts = self.sections.known(id::WEIGHT_STARTS);
-        for &(attribute, value) in attributes {
+        for (attribute, value) in attributes.clone() {
             if attribute as usize >= self.attributes() {
                 return Err(InferError::Attribute(attribute));
             }
@@ -166,7 +228,7 @@ impl<'a> FieldImage<'a> {
             *o = f32::from_bits(word);
         }
         let (places, weights) = (self.sections.known(id::WEIGHT_PLACES), self.sections.known(id::WEIGHTS));
-        for &(attribute, value) in attributes {
+        for (attribute, value) in attributes {
             let Some(range) = between(starts, attribute as usize) else { continue };
             let each = places.get(range.clone()).unwrap_or(&[]).iter().zip(weights.get(range).unwrap_or(&[]));
             for (&at, &w) in each {
@@ -225,6 +287,10 @@ impl<'a> FieldImage<'a> {
     pub fn plan(&self, graph: &FactorGraph<'_, f32>, memory: &mut [u32]) -> Result<Plan<'a>, InferError> {
         Plan::open(self.sections.get(id::PLAN).ok_or(InferError::Plan(0))?, graph, memory)
     }
+}
+
+fn ok(section: u32, good: bool) -> Result<(), ImageError> {
+    if good { Ok(()) } else { Err(ImageError::Section { section, why: SectionFault::Value }) }
 }
 
 /// Where something lies whose starts these are.

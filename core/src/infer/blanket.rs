@@ -9,7 +9,7 @@ use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::VarId;
 use crate::math::{Real, softmax};
-use crate::stride::{self, Axes};
+use crate::stride::{self, Axis};
 
 /// For each label `x` of `v`: `score(x) = Σ_{k∋v} log ψ_k(x, labels)` over the finite entries, and
 /// `violated(x)`, how many were `-inf`. Both slices have the arity of `v`.
@@ -46,14 +46,15 @@ pub(super) fn weigh<T: Real>(
     Ok(())
 }
 
-/// As [`weigh`] for the configurations of several variables, the last of the block varying fastest.
+/// As [`weigh`] for the configurations of several variables, the last of the block varying fastest; `pattern` has an axis for each.
+#[inline(never)]
 pub(super) fn weigh_block<T: Real>(
     graph: &FactorGraph<'_, T>,
     incidence: &Incidence<'_>,
     labels: &[u32],
     block: &[u32],
-    score: &mut [T],
-    violated: &mut [T],
+    (score, violated): (&mut [T], &mut [T]),
+    pattern: &mut [Axis],
 ) -> Result<(), InferError> {
     score.fill(T::zero());
     violated.fill(T::zero());
@@ -72,33 +73,42 @@ pub(super) fn weigh_block<T: Real>(
                 }
                 step *= graph.card(VarId(u));
             }
-            let mut axes = Axes::new();
-            for &u in block {
+            let axis = |&u: &u32| {
                 let mut stride = 0;
                 if let Some(p) = scope.iter().position(|&w| w == u) {
                     stride = scope.iter().skip(p + 1).map(|&w| graph.card(VarId(w)) as u32).product();
                 }
-                if !stride::push(&mut axes, graph.card(VarId(u)) as u32, stride) {
-                    return Err(LOST);
-                }
-            }
+                Some([graph.card(VarId(u)) as u32, stride])
+            };
+            let axes = stride::write(pattern, block.iter().map(axis)).ok_or(LOST)?;
             let from = graph.table(k).get(at..).ok_or(LOST)?;
-            stride::spread(&axes, score, from, |s, t| {
-                if t != T::NEG_INFINITY {
-                    *s += t;
-                }
-            });
-            stride::spread(&axes, violated, from, |c, t| {
-                if t == T::NEG_INFINITY {
-                    *c += T::one();
-                }
-            });
+            add_finite(axes, score, from);
+            count_forbidden(axes, violated, from);
         }
     }
     Ok(())
 }
 
+#[inline(never)]
+fn add_finite<T: Real>(axes: &[Axis], score: &mut [T], from: &[T]) {
+    stride::spread(axes, score, from, |s, t| {
+        if t != T::NEG_INFINITY {
+            *s += t;
+        }
+    });
+}
+
+#[inline(never)]
+fn count_forbidden<T: Real>(axes: &[Axis], violated: &mut [T], from: &[T]) {
+    stride::spread(axes, violated, from, |c, t| {
+        if t == T::NEG_INFINITY {
+            *c += T::one();
+        }
+    });
+}
+
 /// Labels in range, one per variable.
+#[inline(never)]
 pub(super) fn check_labels<T: Real>(graph: &FactorGraph<'_, T>, labels: &[u32]) -> Result<(), InferError> {
     let fit = labels.len() == graph.variables() && labels.iter().zip(graph.cards()).all(|(l, c)| l < c);
     if fit { Ok(()) } else { Err(InferError::Shape) }

@@ -29,8 +29,13 @@ impl<T: Real> Span<T> {
     }
 
     /// Measures a table.
-    #[inline(always)]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     pub(crate) fn of(values: &[T], zero: T) -> Self {
+        if cfg!(target_os = "none") {
+            // Without vectors, which the lanes below are for: they would lie on the stack.
+            return values.iter().fold(Self::empty(), |span, &v| span.join(Self::of_one(v, zero)));
+        }
         let mut high = [T::NEG_INFINITY; 8];
         let mut low = [T::INFINITY; 8];
         let (chunks, tail) = values.as_chunks::<8>();
@@ -48,9 +53,14 @@ impl<T: Real> Span<T> {
             span = span.join(Self { high, low });
         }
         for &v in tail {
-            span = span.join(Self { high: v, low: if zero < v { v } else { T::INFINITY } });
+            span = span.join(Self::of_one(v, zero));
         }
         span
+    }
+
+    #[inline(always)]
+    fn of_one(v: T, zero: T) -> Self {
+        Self { high: v, low: if zero < v { v } else { T::INFINITY } }
     }
 }
 

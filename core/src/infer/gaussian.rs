@@ -191,14 +191,7 @@ impl<T: Real, P: Terms<T>> Gaussian<T, P> {
         }
         let mut arena = Arena::new(memory, given_len(p, entries))?;
         let (factor, pivots) = (arena.take(entries)?, arena.take(p)?);
-        for (place, d) in pivots.iter_mut().enumerate() {
-            let gone = flag(known, terms.output(place));
-            *d = if gone { T::one() } else { terms.diagonal(place) };
-            for e in terms.column(place) {
-                let free = !gone && !flag(known, terms.output(terms.row(e)));
-                put(factor, e, if free { terms.coupling(e) } else { T::zero() });
-            }
-        }
+        restrict(terms, known, factor, pivots);
         factorise(terms, factor, pivots)?;
         Ok(Given { terms, known, factor, pivots })
     }
@@ -394,6 +387,19 @@ impl<T: Real> Terms<T> for Plain<'_, T> {
     }
     fn deviation(&self, output: usize) -> T {
         at(self.deviations, output)
+    }
+}
+
+/// Λ with the rows and columns of known outputs replaced by those of the identity.
+#[inline(never)]
+fn restrict<T: Real>(terms: &impl Terms<T>, known: &[bool], factor: &mut [T], pivots: &mut [T]) {
+    for (place, d) in pivots.iter_mut().enumerate() {
+        let gone = flag(known, terms.output(place));
+        *d = if gone { T::one() } else { terms.diagonal(place) };
+        for e in terms.column(place) {
+            let free = !gone && !flag(known, terms.output(terms.row(e)));
+            put(factor, e, if free { terms.coupling(e) } else { T::zero() });
+        }
     }
 }
 

@@ -10,13 +10,13 @@
 
 use super::blanket::{check_labels, keep_fewest, weigh, weigh_block};
 use super::layout::{Dimensions, LOST, check_entries, span, starts};
-use super::message::axes;
+use super::message::{axes, fold_sum};
 use crate::arena::Arena;
 use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::VarId;
 use crate::math::{Real, softmax};
-use crate::stride;
+use crate::stride::Axis;
 use crate::table::MAX_SCOPE;
 use rand_core::Rng;
 
@@ -104,7 +104,9 @@ pub struct Gibbs<'g, 'm, T> {
     incidence: Incidence<'m>,
     labels: &'m mut [u32],
     label_start: &'m [u32],
+    /// One word a variable to check blocks with, and the pattern of a table under a block.
     seen: &'m mut [u32],
+    pattern: &'m mut [Axis],
     /// Probabilities of the configurations of what is drawn.
     weight: &'m mut [T],
     violated: &'m mut [T],
@@ -121,7 +123,8 @@ pub struct Gibbs<'g, 'm, T> {
 impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     /// `u32` entries that [`new`](Self::new) needs, besides the labels.
     pub const fn words_len(size: &Dimensions) -> usize {
-        size.variables.saturating_mul(2).saturating_add(1)
+        let longest = if size.variables < MAX_SCOPE { size.variables } else { MAX_SCOPE };
+        size.variables.saturating_mul(2).saturating_add(1 + 2 * longest)
     }
 
     /// Real entries that [`new`](Self::new) needs for blocks of up to `configurations` configurations
@@ -133,6 +136,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
 
     /// A sampler that starts at `labels`, one per variable, which it keeps up to date. What `reals` has
     /// beyond [`reals_len`](Self::reals_len) goes to larger blocks.
+    #[inline(always)]
     pub fn new(
         graph: FactorGraph<'g, T>,
         incidence: Incidence<'m>,
@@ -157,6 +161,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
             labels,
             label_start,
             seen: words.take(size.variables)?,
+            pattern: words.take(2 * size.variables.min(MAX_SCOPE))?.as_chunks_mut().0,
             batch: reals.take(size.labels)?,
             mean: reals.take(size.labels)?,
             square: reals.take(size.labels)?,
@@ -222,6 +227,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     }
 
     /// Fills `weight` with the conditional of a checked block.
+    #[inline(never)]
     fn condition(&mut self, block: &[u32]) -> Result<&[T], InferError> {
         let size = block.iter().map(|&v| self.graph.card(VarId(v))).product();
         let weight = self.weight.get_mut(..size).ok_or(LOST)?;
@@ -229,7 +235,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
         if let &[v] = block {
             weigh(&self.graph, &self.incidence, self.labels, v, weight, violated)?;
         } else {
-            weigh_block(&self.graph, &self.incidence, self.labels, block, weight, violated)?;
+            weigh_block(&self.graph, &self.incidence, self.labels, block, (weight, violated), self.pattern)?;
         }
         keep_fewest(weight, violated);
         softmax(weight);
@@ -237,6 +243,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     }
 
     /// Draws the labels of a block from the conditional in `weight`.
+    #[inline(never)]
     fn assign(&mut self, block: &[u32], rng: &mut impl Rng) -> Result<(), InferError> {
         let uniform = (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
         let mut rest = T::from_f64(uniform);
@@ -262,17 +269,19 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     }
 
     /// Adds the conditional in `weight` to the running batch.
+    #[inline(never)]
     fn accumulate(&mut self, block: &[u32]) -> Result<(), InferError> {
         let size = block.iter().map(|&v| self.graph.card(VarId(v))).product();
         let weight = self.weight.get(..size).ok_or(LOST)?;
         for (at, &v) in block.iter().enumerate() {
             let into = self.batch.get_mut(span(self.label_start, v as usize)).ok_or(LOST)?;
-            stride::fold(&axes(&self.graph, block, at)?, weight, into, |a, b| a + b);
+            fold_sum(&axes(&self.graph, block, at), weight, into);
         }
         Ok(())
     }
 
     /// One pass over all variables.
+    #[inline(never)]
     fn sweep(&mut self, scan: Scan<'_>, count: bool, rng: &mut impl Rng) -> Result<(), InferError> {
         let blocks = match scan {
             Scan::Systematic => self.graph.variables(),
@@ -299,6 +308,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
         Ok(())
     }
 
+    #[inline(never)]
     fn close_batch(&mut self) {
         self.batches += 1;
         let (number, length) = (count(self.batches), count::<T>(self.in_batch));
@@ -317,6 +327,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     /// [`InferError::ZeroProbability`] if `params.start_sweeps` sweeps left the assignment forbidden:
     /// then there may be none that is not, or single steps do not reach one (try blocks, or a start from
     /// [`Loopy::decode`](super::loopy::Loopy::decode)).
+    #[inline(never)]
     pub fn run(
         &mut self,
         scan: Scan<'_>,

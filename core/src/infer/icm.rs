@@ -48,11 +48,12 @@ pub fn ascend<T: Real>(
     max_sweeps: u32,
     scratch: &mut [T],
 ) -> Result<Info<T>, InferError> {
-    let size = Dimensions::of(graph);
-    need(scratch_len(&size), scratch.len())?;
+    // The one of the graph's dimensions that counts.
+    let arity = graph.cards().iter().fold(0, |most, &card| most.max(card as usize));
+    need(scratch_len(&Dimensions { arity, ..Dimensions::default() }), scratch.len())?;
     check_labels(graph, labels)?;
     check_entries(graph)?;
-    let (scores, counts) = scratch.split_at_mut_checked(size.arity).ok_or(LOST)?;
+    let (scores, counts) = scratch.split_at_mut_checked(arity).ok_or(LOST)?;
     let (mut sweeps, mut converged) = (0, false);
     while sweeps < max_sweeps && !converged {
         sweeps += 1;
@@ -62,17 +63,25 @@ pub fn ascend<T: Real>(
             let violated = counts.get_mut(..card as usize).ok_or(LOST)?;
             weigh(graph, incidence, labels, v as u32, score, violated)?;
             let label = labels.get_mut(v).ok_or(LOST)?;
-            let at = *label as usize;
-            let mut best = (violated.get(at).copied().ok_or(LOST)?, score.get(at).copied().ok_or(LOST)?);
-            for (x, (&c, &s)) in violated.iter().zip(&*score).enumerate() {
-                if c < best.0 || (c == best.0 && best.1 < s) {
-                    best = (c, s);
-                    *label = x as u32;
-                    converged = false;
-                }
-            }
+            let better = best_label(score, violated, *label).ok_or(LOST)?;
+            converged &= better == *label;
+            *label = better;
         }
     }
     let log_potential = graph.log_potential(labels).ok_or(LOST)?;
     Ok(Info { sweeps, log_potential, converged })
+}
+
+/// The label that violates fewest factors and, of those, has the largest score; `label` if none is better.
+#[inline(never)]
+fn best_label<T: Real>(score: &[T], violated: &[T], mut label: u32) -> Option<u32> {
+    let at = label as usize;
+    let mut best = (*violated.get(at)?, *score.get(at)?);
+    for (x, (&c, &s)) in violated.iter().zip(score).enumerate() {
+        if c < best.0 || (c == best.0 && best.1 < s) {
+            best = (c, s);
+            label = x as u32;
+        }
+    }
+    Some(label)
 }

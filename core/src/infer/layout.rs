@@ -44,6 +44,7 @@ pub struct Dimensions {
 
 impl Dimensions {
     /// Measures a graph.
+    #[inline(never)]
     pub fn of<T: Real>(graph: &FactorGraph<'_, T>) -> Self {
         let mut d = Self {
             variables: graph.variables(),
@@ -79,6 +80,7 @@ impl Dimensions {
 }
 
 /// All finite entries are within ±[`LARGEST_ENTRY`].
+#[inline(never)]
 pub(super) fn check_entries<T: Real>(graph: &FactorGraph<'_, T>) -> Result<(), InferError> {
     let limit = T::from_f64(LARGEST_ENTRY);
     let fits = |&x: &T| x == T::NEG_INFINITY || x.abs() <= limit;

@@ -105,6 +105,7 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
     }
 
     /// Uniform messages. [`InferError::BadValue`] if a finite log-potential is beyond ±[`LARGEST_ENTRY`].
+    #[inline(always)]
     pub fn new(
         graph: FactorGraph<'g, T>,
         mode: Mode,
@@ -249,6 +250,7 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
 /// computes every neighbour's messages to rank them, here only messages that are sent are computed. As an
 /// estimate is no certificate, an empty heap (all at most the tolerance) is followed by a full
 /// sweep, and that one's residual decides.
+#[inline(never)]
 pub(super) fn propagate<'g, 'm, T: Real>(
     messages: &mut Messages<'g, 'm, T>,
     queue: &mut Queue<'m, T>,

@@ -23,8 +23,9 @@ use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};
 use crate::math::{Real, log_sum_exp, maximum};
-use crate::stride::{self, Axes};
+use crate::stride::{self, Axis, Single};
 use crate::wide::finite;
+use core::cmp::Ordering;
 use core::ops::Range;
 
 /// What a message ranges over the other variables of a factor with.
@@ -63,6 +64,7 @@ pub(super) struct Messages<'g, 'm, T> {
 }
 
 impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
+    #[inline(always)]
     pub(super) fn new(
         graph: FactorGraph<'g, T>,
         mode: Mode,
@@ -127,6 +129,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     }
 
     /// Sums `β` from the messages; between two calls it is updated step by step.
+    #[inline(never)]
     pub(super) fn refresh(&mut self) -> Result<(), InferError> {
         self.high.fill(T::zero());
         self.low.fill(T::zero());
@@ -162,6 +165,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     }
 
     /// `⊕_x β_v(x)`, less the shift.
+    #[inline(never)]
     fn belief_total(&mut self, v: u32) -> Result<(T, T), InferError> {
         let peak = core::mem::take(&mut self.peak);
         let result = match peak.get_mut(..self.labels_of(v).len()) {
@@ -182,6 +186,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
 
     /// Fills the inputs of a factor: `write(edge, variable, λ, input)` starts from the cavity `q`,
     /// shifted like [`belief`](Self::belief).
+    #[inline(never)]
     pub(super) fn gather(
         &mut self,
         k: FactorId,
@@ -206,6 +211,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
 
     /// The factor's log-weights `log ψ_k/ρ_k + Σ inputs`, without the input at position `skip` of the
     /// scope; call [`gather`](Self::gather) before.
+    #[inline(never)]
     pub(super) fn multiply(&mut self, k: FactorId, skip: Option<usize>) -> Result<&mut [T], InferError> {
         let (table, scope, rho) = (self.graph.table(k), self.graph.scope(k), self.rho(k));
         let log = self.log.get_mut(..table.len()).ok_or(LOST)?;
@@ -218,7 +224,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
             let (input, rest) = inputs.split_at_checked(self.graph.card(VarId(v))).ok_or(LOST)?;
             inputs = rest;
             if skip != Some(at) {
-                stride::spread(&axes(&self.graph, scope, at)?, log, input, |b, q| *b += q);
+                add_input(&axes(&self.graph, scope, at), log, input);
             }
         }
         Ok(log)
@@ -226,12 +232,13 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
 
     /// `out(x) = ⊕` of the factor's log-weights over all variables of its scope but the one at `at`;
     /// call [`multiply`](Self::multiply) before. Safe at any range: each label is scaled by its own peak.
+    #[inline(never)]
     pub(super) fn towards(&mut self, k: FactorId, at: usize, out: &mut [T]) -> Result<(), InferError> {
         let (scope, size) = (self.graph.scope(k), self.graph.table(k).len());
         let log = self.log.get(..size).ok_or(LOST)?;
-        let axes = axes(&self.graph, scope, at)?;
+        let axes = axes(&self.graph, scope, at);
         out.fill(T::NEG_INFINITY);
-        stride::fold(&axes, log, out, T::larger);
+        fold_max(&axes, log, out);
         if self.mode == Mode::Max {
             return Ok(());
         }
@@ -243,12 +250,12 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
         for (x, &b) in linear.iter_mut().zip(log) {
             *x = b;
         }
-        stride::spread(&axes, linear, peak, |x, p| *x -= p);
+        take_input(&axes, linear, peak);
         for x in linear.iter_mut() {
             *x = x.exp();
         }
         out.fill(T::zero());
-        stride::fold(&axes, linear, out, |a, b| a + b);
+        fold_sum(&axes, linear, out);
         for (o, &p) in out.iter_mut().zip(&*peak) {
             *o = p + o.ln();
         }
@@ -291,6 +298,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
 
     /// Table and inputs of a factor as exponentials, the largest of each 1: `S` calls of `exp`, and one for
     /// each label.
+    #[inline(never)]
     fn scale_sums(&mut self, k: FactorId) -> Result<(), InferError> {
         let (rho, table) = (self.rho(k), self.graph.table(k));
         let top = maximum(table);
@@ -321,6 +329,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     /// shrinks the table each time and gives its message; then it is eliminated itself, for good. With
     /// arities of at least 2 that is less than `6 S` products however long the scope, and a message does
     /// not see its own variable's input at all, so that on a tree messages come to rest exactly.
+    #[inline(never)]
     fn eliminate(
         &mut self,
         k: FactorId,
@@ -380,6 +389,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     /// *Range*: all products are at most 1, and one that vanished was below `e^-LOG_RANGE`; so a sum of at
     /// least `e^(-LOG_RANGE/2)` lacks no more than `S·e^(-LOG_RANGE/2)` of itself, which rounding hides. A
     /// message with a smaller sum (or none) at a possible label goes through [`towards`](Self::towards).
+    #[inline(never)]
     fn trust_sums(&mut self, k: FactorId) -> Result<(), InferError> {
         let fresh = core::mem::take(&mut self.fresh);
         let (mut free, mut start) = (&mut *fresh, 0);
@@ -407,6 +417,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     /// A change within the rounding of the factor's own inputs counts as none: with log-potentials in the
     /// thousands a message near 0 is a difference of large numbers, and its last digits can alternate for
     /// ever.
+    #[inline(never)]
     fn store(
         &mut self,
         k: FactorId,
@@ -487,6 +498,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     }
 
     /// Normalised beliefs of all variables, one after the other.
+    #[inline(never)]
     pub(super) fn marginals(&self, out: &mut [T]) -> Result<(), InferError> {
         need(self.high.len(), out.len())?;
         for v in 0..self.graph.variables() as u32 {
@@ -517,18 +529,41 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
 
 /// How the variable at position `at` of a scope lies inside the factor's table.
 #[inline(never)]
-pub(super) fn axes<T: Real>(
-    graph: &FactorGraph<'_, T>,
-    scope: &[u32],
-    at: usize,
-) -> Result<Axes, InferError> {
-    let mut axes = Axes::new();
+pub(super) fn axes<T: Real>(graph: &FactorGraph<'_, T>, scope: &[u32], at: usize) -> Single {
+    let mut counts = [1u32; 3];
     for (i, &v) in scope.iter().enumerate() {
-        if !stride::push(&mut axes, graph.card(VarId(v)) as u32, u32::from(i == at)) {
-            return Err(LOST);
-        }
+        let [before, own, after] = &mut counts;
+        let count = match i.cmp(&at) {
+            Ordering::Less => before,
+            Ordering::Equal => own,
+            Ordering::Greater => after,
+        };
+        *count = count.saturating_mul(graph.card(VarId(v)) as u32);
     }
-    Ok(axes)
+    let [before, own, after] = counts;
+    stride::single(before, own, after)
+}
+
+// The loops over patterns, each by itself: they are called one after the other, and a device has little stack.
+
+#[inline(never)]
+fn add_input<T: Real>(axes: &[Axis], log: &mut [T], input: &[T]) {
+    stride::spread(axes, log, input, |b, q| *b += q);
+}
+
+#[inline(never)]
+fn take_input<T: Real>(axes: &[Axis], log: &mut [T], input: &[T]) {
+    stride::spread(axes, log, input, |b, q| *b -= q);
+}
+
+#[inline(never)]
+fn fold_max<T: Real>(axes: &[Axis], log: &[T], out: &mut [T]) {
+    stride::fold(axes, log, out, T::larger);
+}
+
+#[inline(never)]
+pub(super) fn fold_sum<T: Real>(axes: &[Axis], linear: &[T], out: &mut [T]) {
+    stride::fold(axes, linear, out, |a, b| a + b);
 }
 
 /// Largest entry of a belief, or 0 if all are `-inf`. What many factors agree on can be large and says

@@ -61,6 +61,8 @@ pub struct Plan<'p> {
     separator: usize,
     temp: usize,
     index: usize,
+    /// Variables of the largest clique.
+    widest: usize,
 }
 
 /// One cluster of a plan.
@@ -94,6 +96,7 @@ impl<'p> Plan<'p> {
 
     /// Checks that `words` are a junction tree of `graph`. `memory` is used only during the call.
     /// [`InferError::Plan`] names the word at which something was wrong.
+    #[inline(always)]
     pub fn open<T: Real>(
         words: &'p [u32],
         graph: &FactorGraph<'_, T>,
@@ -101,9 +104,6 @@ impl<'p> Plan<'p> {
     ) -> Result<Self, InferError> {
         let (n, factors) = (graph.variables(), graph.factors());
         need(Self::open_len(n, factors), memory.len())?;
-        memory.fill(0);
-        let (seen, rest) = memory.split_at_mut_checked(n).ok_or(InferError::Shape)?;
-        let (homes, used) = rest.split_at_mut_checked(n).ok_or(InferError::Shape)?;
         let [magic, variables, plan_factors, clusters, block, _] =
             *words.first_chunk::<HEADER>().ok_or(InferError::Plan(0))?;
         let fits = magic == MAGIC && variables as usize == n && plan_factors as usize == factors && block > 0;
@@ -120,13 +120,29 @@ impl<'p> Plan<'p> {
             separator: 0,
             temp: 0,
             index: 0,
+            widest: 0,
         };
+        plan.check_all(graph, memory)?;
+        Ok(plan)
+    }
+
+    /// Checks all clusters and adds up what they need.
+    #[inline(never)]
+    fn check_all<T: Real>(
+        &mut self,
+        graph: &FactorGraph<'_, T>,
+        memory: &mut [u32],
+    ) -> Result<(), InferError> {
+        memory.fill(0);
+        let n = graph.variables();
+        let (seen, rest) = memory.split_at_mut_checked(n).ok_or(InferError::Shape)?;
+        let (homes, used) = rest.split_at_mut_checked(n).ok_or(InferError::Shape)?;
         let mut edges = 0usize;
         let mut inputs = 0usize;
-        for c in 0..plan.clusters {
+        for c in 0..self.clusters {
             let bad = InferError::Plan((HEADER + c * RECORD) as u32);
-            let cluster = plan.record(c).ok_or(bad)?;
-            plan.check(graph, c, &cluster, used).ok_or(bad)?;
+            let cluster = self.record(c).ok_or(bad)?;
+            self.check(graph, c, &cluster, used).ok_or(bad)?;
             edges += usize::from(cluster.parent.is_some());
             if !cluster.potential {
                 inputs += cluster.inputs.len();
@@ -144,16 +160,17 @@ impl<'p> Plan<'p> {
                 *homes.get_mut(v as usize).ok_or(bad)? += 1;
             }
         }
-        let end = InferError::Plan(words.len() as u32);
+        let end = InferError::Plan(self.words.len() as u32);
         let connected = seen.iter().zip(homes.iter()).all(|(&s, &h)| s == h && s <= 1);
         let complete = graph
             .factor_ids()
             .zip(used.iter())
             .all(|(k, &used)| used == u32::from(!graph.scope(k).is_empty()));
-        if connected && complete && edges == inputs { Ok(plan) } else { Err(end) }
+        if connected && complete && edges == inputs { Ok(()) } else { Err(end) }
     }
 
     /// Checks one cluster by itself and against its neighbours, and adds its needs to the plan's.
+    #[inline(never)]
     fn check<T: Real>(
         &mut self,
         graph: &FactorGraph<'_, T>,
@@ -181,6 +198,7 @@ impl<'p> Plan<'p> {
         if !sound {
             return None;
         }
+        self.widest = self.widest.max(scope.len());
         let size = size_of_scope(scope, cards)?;
         let message = size_of_scope(separator, cards)?;
         self.messages = self.messages.checked_add(message)?;
@@ -197,6 +215,8 @@ impl<'p> Plan<'p> {
             if scope != separator || cluster.parent.is_none() || !cluster.homes.is_empty() {
                 return None;
             }
+            // For the pattern of a factor, and for reading one's marginal.
+            self.index = self.index.max(Loops::len(scope.len(), 2));
             for &k in inputs {
                 let used = used.get_mut(k as usize)?;
                 *used += 1;
@@ -238,14 +258,11 @@ impl<'p> Plan<'p> {
         homes: &[u32],
         beside: usize,
     ) -> Option<()> {
-        let block = self.block_of(scope, cards);
-        let inner = size_of_scope(scope.get(scope.len() - block..)?, cards)?;
-        self.temp = self.temp.max(inner);
+        self.temp = self.temp.max(self.block(scope.iter(), cards).1);
         self.index = self.index.max(Loops::len(scope.len(), 2));
         let mut staged = 0;
-        if let Some((group, len)) = self.staging(scope, size, cards, homes) {
-            let block = group.len() - self.block_of(&group, cards);
-            self.temp = self.temp.max(size_of_scope(group.get(block..)?, cards)?);
+        if let Some(len) = self.staging(scope, size, cards, homes) {
+            self.temp = self.temp.max(self.block(self.staged(scope, cards, homes), cards).1);
             staged = len;
         }
         self.separator = self.separator.max(beside.checked_add(staged)?);
@@ -260,37 +277,50 @@ impl<'p> Plan<'p> {
         children.count() + if staged { 1 } else { cluster.homes.len() } > 1
     }
 
-    /// The table through which marginals of `homes` are read off a large one, and its size: all variables outside
-    /// the block (so that it is made in parallel), then those of `homes` inside it. `None` where reading directly is as good.
-    pub(super) fn staging(
-        &self,
-        scope: &[u32],
-        size: usize,
-        cards: &[u32],
-        homes: &[u32],
-    ) -> Option<(heapless::Vec<u32, MAX_SCOPE>, usize)> {
-        let outer = scope.len() - self.block_of(scope, cards);
-        let mut group = heapless::Vec::new();
-        let inside = scope.iter().skip(outer).filter(|v| homes.contains(v));
-        for &v in scope.iter().take(outer).chain(inside) {
-            group.push(v).ok()?;
+    /// The size of the table of [`staged`](Self::staged) variables through which marginals of `homes` are read off a large one.
+    /// `None` where reading directly is as good.
+    pub(super) fn staging(&self, scope: &[u32], size: usize, cards: &[u32], homes: &[u32]) -> Option<usize> {
+        if homes.is_empty() {
+            return None;
         }
+        let outer = scope.len() - self.block_of(scope, cards);
         let blocks = size_of_scope(scope.get(..outer)?, cards)?;
-        let len = size_of_scope(&group, cards)?;
-        (!homes.is_empty() && blocks >= LARGE && len <= size / 4).then_some((group, len))
+        let mut len = 1u32;
+        for &v in self.staged(scope, cards, homes) {
+            len = len.checked_mul(*cards.get(v as usize)?)?;
+        }
+        (blocks >= LARGE && len as usize <= size / 4).then_some(len as usize)
+    }
+
+    /// All variables outside the block (so that a table of them is made in parallel), then those of `homes` inside it.
+    pub(super) fn staged<'s>(
+        &self,
+        scope: &'s [u32],
+        cards: &[u32],
+        homes: &'s [u32],
+    ) -> impl DoubleEndedIterator<Item = &'s u32> + use<'s> {
+        let outer = scope.len() - self.block_of(scope, cards);
+        let (outside, inside) = scope.split_at_checked(outer).unwrap_or((scope, &[]));
+        outside.iter().chain(inside.iter().filter(move |v| homes.contains(v)))
     }
 
     /// How many of the last variables of a table make the block: as many as fit, but at least one.
     pub(super) fn block_of(&self, scope: &[u32], cards: &[u32]) -> usize {
+        self.block(scope.iter(), cards).0
+    }
+
+    /// The same, and the configurations of these variables.
+    fn block<'s>(&self, scope: impl DoubleEndedIterator<Item = &'s u32>, cards: &[u32]) -> (usize, usize) {
         let (mut size, mut count) = (1usize, 0);
-        for &v in scope.iter().rev() {
-            size = size.saturating_mul(cards.get(v as usize).map_or(1, |&c| c as usize));
-            if size > self.block && count > 0 {
+        for &v in scope.rev() {
+            let larger = size.saturating_mul(cards.get(v as usize).map_or(1, |&c| c as usize));
+            if larger > self.block && count > 0 {
                 break;
             }
+            size = larger;
             count += 1;
         }
-        count
+        (count, size)
     }
 
     fn record(&self, c: usize) -> Option<Cluster<'p>> {
@@ -340,6 +370,22 @@ impl<'p> Plan<'p> {
         })
     }
 
+    /// Whether a cluster multiplies factors.
+    pub(super) fn is_potential(&self, c: usize) -> bool {
+        self.record(c).is_none_or(|cluster| cluster.potential)
+    }
+
+    /// Whether a cluster gets a message from its parent in the second pass.
+    pub(super) fn receives(&self, c: usize) -> bool {
+        self.record(c).is_some_and(|cluster| cluster.receives)
+    }
+
+    /// The variables of a cluster's message, and where it begins in message memory.
+    pub(super) fn message(&self, c: usize) -> Option<(&'p [u32], usize)> {
+        let cluster = self.record(c)?;
+        Some((cluster.separator, cluster.message_at))
+    }
+
     /// Entries of message memory.
     pub fn messages_len(&self) -> usize {
         self.messages
@@ -360,8 +406,13 @@ impl<'p> Plan<'p> {
         self.temp
     }
 
-    /// `u32` entries of index memory.
+    /// `u32` entries of index memory: a list of variables, and the loops of a contraction.
     pub fn index_len(&self) -> usize {
-        self.index
+        self.widest + self.index
+    }
+
+    /// Index memory cut into its two parts.
+    pub(super) fn divide<'i>(&self, index: &'i mut [u32]) -> Option<(&'i mut [u32], &'i mut [u32])> {
+        index.split_at_mut_checked(self.widest)
     }
 }

@@ -33,6 +33,7 @@ impl<'m, T: Real> Queue<'m, T> {
         factors.saturating_mul(2)
     }
 
+    #[inline(always)]
     pub(super) fn new(
         factors: usize,
         words: &mut Arena<'m, u32>,

@@ -90,6 +90,7 @@ impl<'g, 'm, T: Real> Trw<'g, 'm, T> {
 
     /// Chooses the forests and sets uniform messages; errors as in
     /// [`Loopy::new`](super::loopy::Loopy::new).
+    #[inline(always)]
     pub fn new(
         graph: FactorGraph<'g, T>,
         words: &'m mut [u32],
@@ -183,6 +184,7 @@ const INNER: u32 = 0;
 
 impl Forests<'_> {
     /// Decides which forest each factor is first in, and `ρ`.
+    #[inline(never)]
     fn choose<T: Real>(&mut self, graph: &FactorGraph<'_, T>, rho: &mut [T]) -> Result<(), InferError> {
         self.first.fill(NONE);
         self.number = 0;
@@ -218,6 +220,7 @@ impl Forests<'_> {
     }
 
     /// Fills `member` for forest `t`. Constants are in none: they are added at the end.
+    #[inline(never)]
     fn spell_out<T: Real>(&mut self, graph: &FactorGraph<'_, T>, t: u32) -> Result<(), InferError> {
         self.separate();
         self.member.fill(0);
@@ -292,6 +295,7 @@ struct Elimination<'m, T> {
 
 impl<T: Real> Elimination<'_, T> {
     /// `1/F Σ_T log Z(θ^T)` at the current messages.
+    #[inline(never)]
     fn bound(&mut self, messages: &mut Messages<'_, '_, T>) -> Result<T, InferError> {
         messages.refresh()?;
         let graph = messages.graph;
@@ -311,6 +315,7 @@ impl<T: Real> Elimination<'_, T> {
 
     /// `log Z(θ^T)` of the forest that is spelled out. A factor `k` below its parent variable `p` sends
     /// `u(x_p) = log Σ exp( log ψ_k/ρ_k − Σ_{v∈k} λ_{k→v} + Σ_{c ≠ p} up_c )`, and `up_p += u`.
+    #[inline(never)]
     fn log_z(&mut self, messages: &mut Messages<'_, '_, T>) -> Result<T, InferError> {
         let (graph, incidence) = (messages.graph, messages.incidence);
         let mut log_z = T::zero();
@@ -358,6 +363,7 @@ impl<T: Real> Elimination<'_, T> {
 
     /// Walks the forest breadth-first from a root in each of its trees and writes down the edges from
     /// factors to parents. Uses up `member` and the union-find.
+    #[inline(never)]
     fn lay_out(
         &mut self,
         graph: &FactorGraph<'_, T>,

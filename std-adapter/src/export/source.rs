@@ -3,6 +3,9 @@
 use super::image::label_names;
 use super::{ExportParams, Exported, ExportedField};
 use crate::model::{FieldModel, SequenceModel};
+use gibbsite_core::graph::Incidence;
+use gibbsite_core::image::FieldImage;
+use gibbsite_core::infer::icm::scratch_len;
 use gibbsite_core::infer::stream::{decoder_len, whole_back_len};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -170,6 +173,62 @@ pub fn field_source(model: &FieldModel, exported: &ExportedField) -> String {
     out
 }
 
+/// C source of a field: a header that one file includes, for `gibbsite_field_open`.
+pub fn field_c_source(model: &FieldModel, exported: &ExportedField) -> String {
+    let info = &exported.info;
+    let mut out = String::from("/* Written by `gibbsite export`; do not edit. */\n");
+    let _ = writeln!(
+        out,
+        "/* {} variables, {} factors, {} attributes, {} weights; flash {} bytes */\n#include <stdint.h>\n",
+        info.variables, info.factors, info.attributes, info.weights, info.flash
+    );
+    let _ = writeln!(out, "#define MODEL_WORDS {}u", exported.words.len());
+    // What the functions take beside the engine's own: the tables of a sample, and the answer until it is complete.
+    let size = FieldImage::open(&exported.words).map(|image| image.dimensions()).unwrap_or_default();
+    let memory = |bytes: usize| (bytes + info.tables) / 4 + size.labels;
+    let incidence = Incidence::len(size.variables, size.edges) + size.variables + scratch_len(&size);
+    let sizes = [
+        ("OUTPUTS", size.variables, "Outputs."),
+        ("LABELS", size.labels, "Labels of all outputs together."),
+        (
+            "MEMORY_EXACT",
+            info.exact.map_or(0, memory),
+            "Words of memory for the exact functions; 0 if there is no junction tree.",
+        ),
+        ("MEMORY_LOOPY", memory(info.loopy), "Words of memory for gibbsite_field_loopy."),
+        (
+            "MEMORY_ICM",
+            info.tables / 4 + incidence,
+            "Words of memory for gibbsite_field_icm and gibbsite_field_local.",
+        ),
+    ];
+    for (name, value, doc) in sizes {
+        let _ = writeln!(out, "#define MODEL_{name} {value}u /* {doc} */");
+    }
+    out.push_str("\n/* For gibbsite_field_open. */\nstatic const uint32_t model_words[MODEL_WORDS] = {\n");
+    words(&mut out, &exported.words);
+    out.push_str("};\n\nstatic const char *const model_outputs[MODEL_OUTPUTS] = {\n");
+    for name in &model.schema.outputs {
+        let _ = writeln!(out, "    {},", quoted(name, true));
+    }
+    out.push_str("};\n");
+    if info.attributes <= NAMED {
+        c_attributes(&mut out, &constants((0..).zip(exported.attributes.iter().map(String::as_str))));
+    }
+    out
+}
+
+fn c_attributes(out: &mut String, attributes: &[(String, u32, &str)]) {
+    if attributes.is_empty() {
+        return;
+    }
+    out.push_str("\n/* Numbers of the attributes. */\nenum {\n");
+    for (name, number, original) in attributes {
+        let _ = writeln!(out, "    ATTRIBUTE_{name} = {number}, /* {} */", remark(original));
+    }
+    out.push_str("};\n");
+}
+
 /// C source: the same as a header that one file includes.
 pub fn c_source(model: &SequenceModel, params: &ExportParams, exported: &Exported) -> String {
     let facts = facts(model, params, exported);
@@ -193,12 +252,6 @@ pub fn c_source(model: &SequenceModel, params: &ExportParams, exported: &Exporte
         let _ = writeln!(out, "    {},", quoted(label, true));
     }
     out.push_str("};\n");
-    if !facts.attributes.is_empty() {
-        out.push_str("\n/* Numbers of the attributes. */\nenum {\n");
-        for (name, number, original) in &facts.attributes {
-            let _ = writeln!(out, "    ATTRIBUTE_{name} = {number}, /* {} */", remark(original));
-        }
-        out.push_str("};\n");
-    }
+    c_attributes(&mut out, &facts.attributes);
     out
 }

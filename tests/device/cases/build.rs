@@ -4,6 +4,7 @@ use gibbsite::data::sequences::Alphabet;
 use gibbsite::data::table::Table;
 use gibbsite::export::{
     ExportParams, FieldExportParams, Naming, Scalar, c_source, export, export_field, export_gaussian,
+    field_c_source, gaussian_c_source,
 };
 use gibbsite::features::Index;
 use gibbsite::field::schema::Columns;
@@ -163,12 +164,20 @@ fn images(out: &Path) -> Result<String, Box<dyn Error>> {
     }
     let large = model(LABELS, 1700, &mut numbers)?;
     put("LARGE", &export(&large, &ExportParams::default())?.words);
-    put("GAUSS", &export_gaussian(&gaussian(&mut Numbers(2)), false)?.words);
-    let field = export_field(
-        &field(&mut numbers)?,
-        &FieldExportParams { naming: Naming::Hash, ..FieldExportParams::default() },
-    )?;
+    let wind = gaussian(&mut Numbers(2));
+    let gauss = export_gaussian(&wind, false)?;
+    put("GAUSS", &gauss.words);
+    let grid = field(&mut numbers)?;
+    let field =
+        export_field(&grid, &FieldExportParams { naming: Naming::Hash, ..FieldExportParams::default() })?;
     put("FIELD", &field.words);
+    for (name, source) in
+        [("gaussian", gaussian_c_source(&wind, &gauss)), ("field", field_c_source(&grid, &field))]
+    {
+        let folder = out.join("c").join(name);
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("model.h"), source)?;
+    }
     // Items of four attributes, of which one has another value than 1.
     let (mut floats, mut fixed) = (String::new(), String::new());
     let (mut c_floats, mut c_fixed, mut starts, mut count) =

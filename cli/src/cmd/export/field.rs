@@ -4,7 +4,7 @@ use super::{name, scalar_name, size};
 use crate::{Outcome, args, config, output};
 use anyhow::{anyhow, bail};
 use gibbsite::export::{
-    ExportedField, FieldExportInfo, FieldExportParams, Scalar, export_field, field_source,
+    ExportedField, FieldExportInfo, FieldExportParams, Scalar, export_field, field_c_source, field_source,
 };
 use gibbsite::model::FieldModel;
 use serde_json::{Value, json};
@@ -19,12 +19,6 @@ pub(super) fn run(config: &config::Export, model: &FieldModel) -> anyhow::Result
             name(&config.model)
         );
     }
-    if config.form == args::Form::C {
-        bail!(
-            "{}: the C library labels sequences; a field is exported with --to rust or image",
-            name(&config.model)
-        );
-    }
     if config.scheme.is_some() || config.forbid.is_some() || config.check.is_some() {
         common.warn("--scheme, --forbid and --check are for models of sequences, and not looked at");
     }
@@ -32,7 +26,8 @@ pub(super) fn run(config: &config::Export, model: &FieldModel) -> anyhow::Result
     let exported = export_field(model, &params).map_err(|e| anyhow!("{}: {e}", name(&config.model)))?;
     let bytes = match config.form {
         args::Form::Image => exported.to_bytes(),
-        args::Form::C | args::Form::Rust => field_source(model, &exported).into_bytes(),
+        args::Form::C => field_c_source(model, &exported).into_bytes(),
+        args::Form::Rust => field_source(model, &exported).into_bytes(),
     };
     output::write(Some(&config.out), &bytes)?;
     let text =
@@ -65,7 +60,11 @@ fn as_text(config: &config::Export, exported: &ExportedField) -> String {
 fn as_json(config: &config::Export, exported: &ExportedField) -> Value {
     let info = &exported.info;
     json!({
-        "to": if config.form == args::Form::Image { "image" } else { "rust" },
+        "to": match config.form {
+            args::Form::Image => "image",
+            args::Form::C => "c",
+            args::Form::Rust => "rust",
+        },
         "scalar": "f32",
         "flash_bytes": info.flash,
         "ram_tables_bytes": info.tables,

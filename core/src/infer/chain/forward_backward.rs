@@ -14,6 +14,8 @@ struct Alphas<'m, T> {
     mass: &'m mut [T],
     exponent: &'m mut [T],
     floors: &'m mut [T],
+    /// What is known of each gap's exponentials that are kept.
+    gap_floors: &'m mut [T],
     labels: usize,
 }
 
@@ -90,7 +92,7 @@ impl<'a, T: Real> Chain<'a, T> {
 
     /// Entries of memory that [`forward_backward`](Self::forward_backward) needs.
     pub const fn forward_backward_len(positions: usize, labels: usize) -> usize {
-        let rows = positions.saturating_mul(labels.saturating_add(1));
+        let rows = positions.saturating_mul(labels.saturating_add(2));
         let tables = labels.saturating_mul(labels).saturating_mul(2);
         rows.saturating_add(tables).saturating_add(labels.saturating_mul(6))
     }
@@ -126,8 +128,9 @@ impl<'a, T: Real> Chain<'a, T> {
             None => &mut [],
         };
         let mut arena = Arena::new(memory, Self::forward_backward_len(positions, labels))?;
-        let (exponent, floors) = (arena.take(positions * labels)?, arena.take(positions)?);
-        let mut alphas = Alphas { mass, exponent, floors, labels };
+        let exponent = arena.take(positions * labels)?;
+        let (floors, gap_floors) = (arena.take(positions)?, arena.take(positions)?);
+        let mut alphas = Alphas { mass, exponent, floors, gap_floors, labels };
         let mut gaps = Gaps::new(self, arena.take(cells)?, arena.take(cells)?);
         let mut row = || Ok::<_, InferError>(RowMut::new(arena.take(labels)?, arena.take(labels)?));
         let mut betas = [row()?, row()?, row()?];
@@ -150,15 +153,19 @@ impl<'a, T: Real> Chain<'a, T> {
         let cells = self.cells();
         for t in 0..self.positions {
             let (before, mut alpha) = alphas.forward(t).ok_or(InferError::Shape)?;
+            let mut gap_floor = T::zero();
             match t.checked_sub(1) {
                 None => kernel.start(self.row(t), &mut alpha, &mut log)?,
                 Some(gap) => {
                     let kept = table(pairs, gap, cells);
-                    kernel.forward(before, &gaps.forward(gap, kept), self.row(t), &mut alpha, &mut log)?;
+                    let gap = gaps.forward(gap, kept);
+                    gap_floor = gap.reach.floor;
+                    kernel.forward(before, &gap, self.row(t), &mut alpha, &mut log)?;
                 }
             }
             let floor = alpha.floor;
             *alphas.floors.get_mut(t).ok_or(InferError::Shape)? = floor;
+            *alphas.gap_floors.get_mut(t).ok_or(InferError::Shape)? = gap_floor;
         }
         let from = self.positions.saturating_sub(1).saturating_mul(self.labels);
         let last = match (alphas.mass.get(from..), alphas.exponent.get(from..), alphas.floors.last()) {
@@ -181,18 +188,22 @@ impl<'a, T: Real> Chain<'a, T> {
         beta.set_ones();
         let cells = self.cells();
         for t in (0..self.positions).rev() {
+            let gap_floor = alphas.gap_floors.get(t + 1).copied().unwrap_or(T::zero());
             let (mut alpha, later) = alphas.backward(t).ok_or(InferError::Shape)?;
             if !later.is_empty() {
                 let pair = table(pairs, t, cells);
-                let gap = gaps.backward(t, pair.as_deref());
+                let gap = gaps.backward(t, pair.as_deref(), gap_floor);
                 let after = Scores { log: self.row(t.saturating_add(1)), exp: later };
-                let scale = kernel.backward(beta.view(), after, &gap, weighted, next)?;
+                let floor = gap.reach.floor;
+                let scale = kernel.backward(beta, &after, &gap, weighted, next)?;
                 core::mem::swap(beta, next);
                 if let Some(pair) = pair {
-                    kernel.pair(alpha.view(), &gap, weighted.view(), beta.mass, scale, pair);
+                    let exp = (gaps.shared(), floor);
+                    let log = self.transitions.table(t, cells);
+                    kernel.pair(&alpha, log, exp, weighted, (beta.mass, scale), pair);
                 }
             }
-            kernel.single(&mut alpha, beta.view());
+            kernel.single(&mut alpha, beta);
             kernel.leave_scores(self.row(t), &mut alpha);
         }
         Ok(())

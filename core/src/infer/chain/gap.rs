@@ -15,7 +15,8 @@ pub(super) struct Reach<T> {
 }
 
 /// Writes the exponentials; the floor is one of them, so it costs no further `exp`.
-#[inline]
+#[cfg_attr(target_os = "none", inline(never))]
+#[cfg_attr(not(target_os = "none"), inline)]
 pub(super) fn exponentiate<T: Real>(log: &[T], out: &mut [T]) -> Reach<T> {
     let (top, low) = extent(log, T::NEG_INFINITY);
     if top == T::NEG_INFINITY {
@@ -33,39 +34,30 @@ pub(super) fn exponentiate<T: Real>(log: &[T], out: &mut [T]) -> Reach<T> {
     Reach { shift: top, floor }
 }
 
-/// What [`exponentiate`] returned when it wrote `exp`.
-fn reach_of<T: Real>(log: &[T], exp: &[T]) -> Reach<T> {
-    let (top, low) = extent(log, T::NEG_INFINITY);
-    let none = Reach { shift: T::zero(), floor: T::one() };
-    match log.iter().zip(exp).find(|(x, _)| **x == low) {
-        None => none,
-        Some((_, &floor)) if top - low <= T::LOG_RANGE => Reach { shift: top, floor },
-        Some(_) => Reach { floor: T::zero(), ..none },
-    }
-}
-
 /// The transitions between two positions.
 pub(super) struct Gap<'g, T> {
     log: &'g [T],
     /// `e^{A - shift}` with row = from, if `reach.floor > 0`.
     pub(super) exp: &'g [T],
-    /// The same with row = to; only on the way back.
+    /// The same with row = to; only on the way back, and only on a desk, where vectors want it so.
     pub(super) turned: &'g [T],
     pub(super) reach: Reach<T>,
 }
 
 impl<T: Real> Gap<'_, T> {
-    /// Row by row the entries `e^{A - shift}`.
-    pub(super) fn wide(
-        &self,
-        radix: &Radix<T>,
-        labels: usize,
-    ) -> impl Iterator<Item = impl Iterator<Item = Wide<T>>> {
-        let plain = self.reach.floor != T::zero();
-        // If plain, the exponentials are there and need not be taken again.
-        let table = if plain { self.exp } else { self.log };
-        rows(table, labels)
-            .map(move |row| row.iter().map(move |&x| if plain { radix.widen(x) } else { radix.exp(x) }))
+    /// An entry `e^{A - shift}`; 0 if there is none. If plain, the exponentials are there and need not be taken again.
+    pub(super) fn at(&self, radix: &Radix<T>, cell: usize) -> Wide<T> {
+        entry(self.log, self.exp, self.reach.floor, radix, cell)
+    }
+}
+
+/// [`Gap::at`] for those who have its parts.
+pub(super) fn entry<T: Real>(log: &[T], exp: &[T], floor: T, radix: &Radix<T>, cell: usize) -> Wide<T> {
+    let plain = floor != T::zero();
+    match if plain { exp } else { log }.get(cell) {
+        Some(&x) if plain => radix.widen(x),
+        Some(&x) => radix.exp(x),
+        None => Wide::zero(),
     }
 }
 
@@ -84,14 +76,15 @@ impl<'a, 'm, T: Real> Gaps<'a, 'm, T> {
         let mut reach = Reach { shift: T::zero(), floor: T::zero() };
         if let Transitions::Shared(table) = chain.transitions {
             reach = exponentiate(table, exp);
-            transpose(exp, turned, chain.labels);
+            turn(exp, turned, chain.labels);
         }
         Self { chain, exp, turned, reach }
     }
 
     /// The gap after position `t`. Tables of their own are exponentiated into `kept`, if there is such a
     /// place, which [`backward`](Self::backward) then takes them from.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn forward<'s>(&'s mut self, t: usize, kept: Option<&'s mut [T]>) -> Gap<'s, T> {
         let log = self.chain.transitions.table(t, self.chain.cells());
         if let Transitions::Shared(_) = self.chain.transitions {
@@ -102,25 +95,45 @@ impl<'a, 'm, T: Real> Gaps<'a, 'm, T> {
         Gap { log, exp, turned: &[], reach }
     }
 
-    /// The gap after position `t`, on the way back.
-    #[inline]
-    pub(super) fn backward(&mut self, t: usize, kept: Option<&[T]>) -> Gap<'_, T> {
+    /// The gap after position `t`, on the way back. `kept` is where [`forward`](Self::forward) left its table, with its floor.
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
+    pub(super) fn backward<'s>(&'s mut self, t: usize, kept: Option<&'s [T]>, floor: T) -> Gap<'s, T> {
         let log = self.chain.transitions.table(t, self.chain.cells());
         let mut reach = self.reach;
-        if let Transitions::Each(_) = self.chain.transitions {
-            reach = match kept {
-                None => exponentiate(log, self.exp),
-                Some(kept) => {
-                    self.exp.iter_mut().zip(kept).for_each(|(e, &k)| *e = k);
-                    reach_of(log, kept)
-                }
-            };
-            transpose(self.exp, self.turned, self.chain.labels);
+        let each = matches!(self.chain.transitions, Transitions::Each(_));
+        if each && kept.is_none() {
+            reach = exponentiate(log, self.exp);
         }
-        Gap { log, exp: self.exp, turned: self.turned, reach }
+        let mut exp = &*self.exp;
+        if let Some(kept) = kept.filter(|_| each) {
+            (exp, reach) = (kept, Reach { shift: T::zero(), floor });
+        }
+        if each {
+            turn(exp, self.turned, self.chain.labels);
+        }
+        Gap { log, exp, turned: if TURNS { self.turned } else { &[] }, reach }
+    }
+
+    /// The exponentials of shared transitions; none if each gap has its own.
+    pub(super) fn shared(&self) -> Option<&[T]> {
+        match self.chain.transitions {
+            Transitions::Shared(_) => Some(self.exp),
+            Transitions::Each(_) => None,
+        }
     }
 }
 
+/// Whether tables are turned around for the way back: a desk's vectors go along rows.
+const TURNS: bool = !cfg!(target_os = "none");
+
+fn turn<T: Copy>(table: &[T], out: &mut [T], labels: usize) {
+    if TURNS {
+        transpose(table, out, labels);
+    }
+}
+
+#[inline(never)]
 fn transpose<T: Copy>(table: &[T], out: &mut [T], labels: usize) {
     for (i, row) in rows(table, labels).enumerate() {
         for (o, &v) in out.iter_mut().skip(i).step_by(labels.max(1)).zip(row) {

@@ -6,8 +6,8 @@
 //! division by a sum of `L` of them, so nothing that is possible becomes impossible. A row or table of too
 //! wide a range has floor 0 and fails the test by itself.
 
-use super::gap::{Gap, exponentiate};
-use super::row::{Row, RowMut, combine, extent};
+use super::gap::{Gap, entry, exponentiate};
+use super::row::{Row, RowMut, combine, combine_rows, extent};
 use crate::arena::{rows, rows_mut};
 use crate::error::InferError;
 use crate::math::Real;
@@ -36,6 +36,7 @@ impl<T: Real> Kernel<T> {
 
     /// `α_0`, with `log` of what it was divided by. If it becomes plain, the place of its exponents holds
     /// `e^s` for the way back.
+    #[inline(never)]
     pub(super) fn start(
         &self,
         scores: &[T],
@@ -55,7 +56,8 @@ impl<T: Real> Kernel<T> {
     }
 
     /// `α_t` from `α_{t-1}`; results as in [`start`](Self::start).
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn forward(
         &self,
         before: Row<'_, T>,
@@ -92,16 +94,18 @@ impl<T: Real> Kernel<T> {
         let radix = &self.radix;
         alpha.mass.fill(T::zero());
         alpha.exponent.fill(T::zero());
-        for (x, row) in before.wide(radix).zip(gap.wide(radix, self.labels)) {
+        for i in 0..self.labels {
+            let x = before.at(radix, i);
             if x.is_zero() {
                 continue;
             }
-            for ((m, k), e) in alpha.parts().zip(row) {
-                Wide { m: *m, k: *k } = radix.add(Wide { m: *m, k: *k }, radix.mul(x, e));
+            for j in 0..self.labels {
+                let term = radix.mul(x, gap.at(radix, i * self.labels + j));
+                alpha.set(j, radix.add(alpha.get(j), term));
             }
         }
-        for ((m, k), &s) in alpha.parts().zip(scores) {
-            Wide { m: *m, k: *k } = radix.mul(Wide { m: *m, k: *k }, radix.exp(s));
+        for (j, &s) in scores.iter().enumerate() {
+            alpha.set(j, radix.mul(alpha.get(j), radix.exp(s)));
         }
         self.narrow_forward(alpha, scores, log)
     }
@@ -122,6 +126,7 @@ impl<T: Real> Kernel<T> {
     }
 
     /// `log Z` from the last `α` and the logs of what all were divided by.
+    #[inline(never)]
     pub(super) fn finish(&self, last: Option<Row<'_, T>>, mut log: Compensated<T>) -> Result<T, InferError> {
         if let Some(last) = last {
             self.radix.add_log(self.radix.sum(last.wide(&self.radix)), &mut log);
@@ -154,7 +159,8 @@ impl<T: Real> Kernel<T> {
     }
 
     /// Makes the exponents of a row whose `α` is no longer needed those of its [`Scores`].
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn leave_scores(&self, log: &[T], alpha: &mut RowMut<'_, T>) {
         if alpha.floor == T::zero() {
             weigh(log, alpha.exponent);
@@ -163,11 +169,12 @@ impl<T: Real> Kernel<T> {
 
     /// `weighted = e^{s_{t+1}} β_{t+1}`, and from that `β_t`. Returns what `β_t` was divided by, if
     /// `weighted` is plain.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn backward(
         &self,
-        after: Row<'_, T>,
-        scores: Scores<'_, T>,
+        after: &RowMut<'_, T>,
+        scores: &Scores<'_, T>,
         gap: &Gap<'_, T>,
         weighted: &mut RowMut<'_, T>,
         beta: &mut RowMut<'_, T>,
@@ -177,7 +184,10 @@ impl<T: Real> Kernel<T> {
         if self.tiny <= weighted.floor * gap.reach.floor {
             let products = after.mass.iter().zip(scores.exp);
             weighted.mass.iter_mut().zip(products).for_each(|(w, (&b, &e))| *w = b * e);
-            combine(weighted.mass, gap.turned, beta.mass);
+            match gap.turned {
+                [] => combine_rows(weighted.mass, gap.exp, beta.mass),
+                turned => combine(weighted.mass, turned, beta.mass),
+            }
             return beta.rescale();
         }
         self.backward_wide(after, scores, gap, weighted, beta)
@@ -188,30 +198,35 @@ impl<T: Real> Kernel<T> {
     #[inline(never)]
     fn backward_wide(
         &self,
-        after: Row<'_, T>,
-        scores: Scores<'_, T>,
+        after: &RowMut<'_, T>,
+        scores: &Scores<'_, T>,
         gap: &Gap<'_, T>,
         weighted: &mut RowMut<'_, T>,
         beta: &mut RowMut<'_, T>,
     ) -> Result<T, InferError> {
+        let after = after.view();
         let radix = &self.radix;
         weighted.floor = T::zero();
-        for ((m, k), (b, &s)) in weighted.parts().zip(after.wide(radix).zip(scores.log)) {
-            Wide { m: *m, k: *k } = radix.mul(b, radix.exp(s));
+        for (j, &s) in scores.log.iter().enumerate() {
+            weighted.set(j, radix.mul(after.at(radix, j), radix.exp(s)));
         }
-        for ((m, k), row) in beta.parts().zip(gap.wide(radix, self.labels)) {
-            let terms = weighted.view().wide(radix).zip(row);
-            Wide { m: *m, k: *k } = radix.sum(terms.map(|(w, e)| radix.mul(w, e)));
+        for i in 0..self.labels {
+            let mut sum = Wide::zero();
+            for j in 0..self.labels {
+                sum = radix.add(sum, radix.mul(weighted.get(j), gap.at(radix, i * self.labels + j)));
+            }
+            beta.set(i, sum);
         }
         self.narrow(beta).map(|_| T::one())
     }
 
     /// `α_t β_t`, normalised, in the place of `α_t`.
-    #[inline]
-    pub(super) fn single(&self, alpha: &mut RowMut<'_, T>, beta: Row<'_, T>) {
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
+    pub(super) fn single(&self, alpha: &mut RowMut<'_, T>, beta: &RowMut<'_, T>) {
         if self.tiny <= alpha.floor * beta.floor {
             let mut sum = T::zero();
-            for (m, &b) in alpha.mass.iter_mut().zip(beta.mass) {
+            for (m, &b) in alpha.mass.iter_mut().zip(&*beta.mass) {
                 *m *= b;
                 sum += *m;
             }
@@ -219,7 +234,7 @@ impl<T: Real> Kernel<T> {
             alpha.mass.iter_mut().for_each(|m| *m *= factor);
             return;
         }
-        self.single_wide(alpha, beta);
+        self.single_wide(alpha, beta.view());
     }
 
     /// [`single`](Self::single) in wide numbers.
@@ -227,60 +242,82 @@ impl<T: Real> Kernel<T> {
     #[inline(never)]
     fn single_wide(&self, alpha: &mut RowMut<'_, T>, beta: Row<'_, T>) {
         let radix = &self.radix;
-        let products = alpha.view().wide(radix).zip(beta.wide(radix));
-        let total = radix.sum(products.map(|(a, b)| radix.mul(a, b)));
-        let plain = alpha.floor != T::zero();
-        for ((m, k), b) in alpha.parts().zip(beta.wide(radix)) {
-            let a = if plain { radix.widen(*m) } else { Wide { m: *m, k: *k } };
-            *m = radix.ratio(radix.mul(a, b), total);
+        let mut total = Wide::zero();
+        for i in 0..self.labels {
+            total = radix.add(total, radix.mul(alpha.view().at(radix, i), beta.at(radix, i)));
+        }
+        for i in 0..self.labels {
+            let product = radix.mul(alpha.view().at(radix, i), beta.at(radix, i));
+            if let Some(m) = alpha.mass.get_mut(i) {
+                *m = radix.ratio(product, total);
+            }
         }
     }
 
     /// `α_t(i) e^{A(i,j)} weighted(j)`, normalised. `beta · scale = Σ_j e^{A(i,j)} weighted(j)` if
-    /// `weighted` is plain.
+    /// `weighted` is plain. Without `exp` the exponentials are in the place of the result.
     #[inline(never)]
     pub(super) fn pair(
         &self,
-        alpha: Row<'_, T>,
-        gap: &Gap<'_, T>,
-        weighted: Row<'_, T>,
-        beta: &[T],
-        scale: T,
+        alpha: &RowMut<'_, T>,
+        log: &[T],
+        (exp, floor): (Option<&[T]>, T),
+        weighted: &RowMut<'_, T>,
+        (beta, scale): (&[T], T),
         out: &mut [T],
     ) {
         let labels = self.labels;
-        if self.tiny <= alpha.floor * gap.reach.floor * weighted.floor {
+        if self.tiny <= alpha.floor * floor * weighted.floor {
             let sum = alpha.mass.iter().zip(beta).fold(T::zero(), |sum, (&a, &b)| sum + a * (b * scale));
             let factor = T::one() / sum;
-            let each = rows_mut(out, labels).zip(rows(gap.exp, labels)).zip(alpha.mass);
-            for ((out, row), &a) in each {
+            let mut tables = exp.map(|exp| rows(exp, labels));
+            for (out, &a) in rows_mut(out, labels).zip(&*alpha.mass) {
                 let a = a * factor;
-                for ((o, &e), &w) in out.iter_mut().zip(row).zip(weighted.mass) {
-                    *o = a * e * w;
+                if let Some(row) = tables.as_mut().and_then(Iterator::next) {
+                    for ((o, &e), &w) in out.iter_mut().zip(row).zip(&*weighted.mass) {
+                        *o = a * e * w;
+                    }
+                } else {
+                    for (o, &w) in out.iter_mut().zip(&*weighted.mass) {
+                        *o = a * *o * w;
+                    }
                 }
             }
             return;
         }
-        self.pair_wide(alpha, gap, weighted, out);
+        if let (Some(exp), true) = (exp, floor != T::zero()) {
+            out.iter_mut().zip(exp).for_each(|(o, &e)| *o = e);
+        }
+        self.pair_wide(alpha.view(), log, floor, weighted.view(), out);
     }
 
-    /// [`pair`](Self::pair) in wide numbers.
+    /// [`pair`](Self::pair) in wide numbers; the exponentials, if there are any, are in the place of the result.
     #[cold]
     #[inline(never)]
-    fn pair_wide(&self, alpha: Row<'_, T>, gap: &Gap<'_, T>, weighted: Row<'_, T>, out: &mut [T]) {
+    fn pair_wide(&self, alpha: Row<'_, T>, log: &[T], floor: T, weighted: Row<'_, T>, out: &mut [T]) {
         let (radix, labels) = (&self.radix, self.labels);
         let mut total = Wide::zero();
-        for (a, row) in alpha.wide(radix).zip(gap.wide(radix, labels)) {
-            for (e, w) in row.zip(weighted.wide(radix)) {
-                total = radix.add(total, radix.mul(radix.mul(a, e), w));
+        for i in 0..labels {
+            for j in 0..labels {
+                let e = entry(log, out, floor, radix, i * labels + j);
+                total = radix.add(total, self.product(&alpha, e, &weighted, i, j));
             }
         }
-        let each = rows_mut(out, labels).zip(gap.wide(radix, labels)).zip(alpha.wide(radix));
-        for ((out, row), a) in each {
-            for ((o, e), w) in out.iter_mut().zip(row).zip(weighted.wide(radix)) {
-                *o = radix.ratio(radix.mul(radix.mul(a, e), w), total);
+        for i in 0..labels {
+            for j in 0..labels {
+                let e = entry(log, out, floor, radix, i * labels + j);
+                if let Some(o) = out.get_mut(i * labels + j) {
+                    *o = radix.ratio(self.product(&alpha, e, &weighted, i, j), total);
+                }
             }
         }
+    }
+
+    /// `α_t(i) e^{A(i,j)} weighted(j)`.
+    #[inline(never)]
+    fn product(&self, alpha: &Row<'_, T>, e: Wide<T>, weighted: &Row<'_, T>, i: usize, j: usize) -> Wide<T> {
+        let radix = &self.radix;
+        radix.mul(radix.mul(alpha.at(radix, i), e), weighted.at(radix, j))
     }
 }
 

@@ -89,8 +89,11 @@ impl<'a, T: Real> Chain<'a, T> {
         if !fits || expected != Some(table.len()) {
             return Err(InferError::Shape);
         }
-        // `&` instead of a short circuit: the scan then vectorises.
-        let legal = |x: &[T]| x.iter().fold(true, |ok, v| ok & v.is_log_potential());
+        // `&` instead of a short circuit: the scan then vectorises, where there are vectors.
+        let legal = |x: &[T]| match cfg!(target_os = "none") {
+            true => x.iter().all(|v| v.is_log_potential()),
+            false => x.iter().fold(true, |ok, v| ok & v.is_log_potential()),
+        };
         if legal(states) && legal(table) {
             Ok(Self { labels, positions, states, transitions })
         } else {

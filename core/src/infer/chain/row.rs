@@ -22,6 +22,12 @@ impl<'r, T: Real> Row<'r, T> {
         let each = self.mass.iter().zip(self.exponent);
         each.map(move |(&m, &k)| if plain { radix.widen(m) } else { Wide { m, k } })
     }
+
+    /// One of them; 0 if there is none.
+    pub(super) fn at(&self, radix: &Radix<T>, i: usize) -> Wide<T> {
+        let (Some(&m), Some(&k)) = (self.mass.get(i), self.exponent.get(i)) else { return Wide::zero() };
+        if self.floor != T::zero() { radix.widen(m) } else { Wide { m, k } }
+    }
 }
 
 /// A [`Row`] that is being written.
@@ -48,13 +54,29 @@ impl<'r, T: Real> RowMut<'r, T> {
         self.floor = T::one();
     }
 
+    /// A wide number; 0 if there is none.
+    pub(super) fn get(&self, i: usize) -> Wide<T> {
+        match (self.mass.get(i), self.exponent.get(i)) {
+            (Some(&m), Some(&k)) => Wide { m, k },
+            _ => Wide::zero(),
+        }
+    }
+
+    /// Writes a wide number.
+    pub(super) fn set(&mut self, i: usize, x: Wide<T>) {
+        if let (Some(m), Some(k)) = (self.mass.get_mut(i), self.exponent.get_mut(i)) {
+            Wide { m: *m, k: *k } = x;
+        }
+    }
+
     /// The two parts of each wide number.
     pub(super) fn parts(&mut self) -> impl Iterator<Item = (&mut T, &mut T)> {
         self.mass.iter_mut().zip(self.exponent.iter_mut())
     }
 
     /// Divides a plain row by its largest entry, which it returns, and sets the floor.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn rescale(&mut self) -> Result<T, InferError> {
         let (top, low) = extent(self.mass, T::zero());
         if top == T::zero() {
@@ -68,14 +90,15 @@ impl<'r, T: Real> RowMut<'r, T> {
 }
 
 /// Largest entry, and smallest of those above `nothing` (`+inf` if there is none). In four lanes, so
-/// that it vectorises.
-#[inline]
+/// that it vectorises; on a device, without vectors, they would be stack.
+#[cfg_attr(target_os = "none", inline(never))]
+#[cfg_attr(not(target_os = "none"), inline)]
 pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
     let put = |high: &mut T, low: &mut T, v: T| {
         *high = high.larger(v);
         *low = low.smaller(if nothing < v { v } else { T::INFINITY });
     };
-    let (chunks, tail) = x.as_chunks::<4>();
+    let (chunks, tail) = if cfg!(target_os = "none") { (&[] as &[[T; 4]], x) } else { x.as_chunks::<4>() };
     let (mut top, mut bottom) = (nothing, T::INFINITY);
     if !chunks.is_empty() {
         let (mut high, mut low) = ([nothing; 4], [T::INFINITY; 4]);
@@ -93,8 +116,26 @@ pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
     (top, bottom)
 }
 
+/// `out(i) = Σ_j table(i, j) x(j)`: [`combine`] with the table turned around, the additions in the same order.
+#[inline(never)]
+pub(super) fn combine_rows<T: Real>(x: &[T], table: &[T], out: &mut [T]) {
+    let (fours, last) = x.as_chunks::<4>();
+    for (o, row) in out.iter_mut().zip(rows(table, x.len())) {
+        let (row_fours, row_last) = row.as_chunks::<4>();
+        let mut sum = T::zero();
+        for (&[a, b, c, d], &[ra, rb, rc, rd]) in fours.iter().zip(row_fours) {
+            sum += (a * ra + b * rb) + (c * rc + d * rd);
+        }
+        for (&x, &e) in last.iter().zip(row_last) {
+            sum += x * e;
+        }
+        *o = sum;
+    }
+}
+
 /// `out(j) = Σ_i x(i) table(i, j)`, four rows at a time to spare loads and stores of `out`.
-#[inline]
+#[cfg_attr(target_os = "none", inline(never))]
+#[cfg_attr(not(target_os = "none"), inline)]
 pub(super) fn combine<T: Real>(x: &[T], table: &[T], out: &mut [T]) {
     let mut rows = rows(table, out.len());
     out.fill(T::zero());

@@ -9,7 +9,6 @@ use crate::error::{InferError, need};
 use crate::infer::contract::{Loops, Shape};
 use crate::infer::plan::Cluster;
 use crate::math::{Real, log_add_exp};
-use crate::table::MAX_SCOPE;
 use rand_core::Rng;
 
 impl<T: Real> Junction<'_, '_, T> {
@@ -68,33 +67,43 @@ impl<T: Real> Junction<'_, '_, T> {
         labels: &mut [u32],
         mut choose: impl FnMut(&Rest<'_, T>, bool) -> usize,
     ) -> Result<(), InferError> {
-        let cards = self.graph.cards();
         for c in (0..self.plan.clusters()).rev() {
-            let cluster = self.plan.cluster(c);
-            if cluster.potential {
-                continue;
+            if !self.plan.is_potential(c) {
+                self.descend_one(c, labels, &mut choose)?;
             }
-            let held: &[u32] = if cluster.parent.is_some() { cluster.separator } else { &[] };
-            let mut order = heapless::Vec::<u32, MAX_SCOPE>::new();
-            for &v in held.iter().chain(cluster.scope.iter().filter(|v| !held.contains(v))) {
-                order.push(v).map_err(|_| InferError::Shape)?;
+        }
+        Ok(())
+    }
+
+    /// One clique.
+    #[inline(never)]
+    fn descend_one(
+        &mut self,
+        c: usize,
+        labels: &mut [u32],
+        choose: &mut impl FnMut(&Rest<'_, T>, bool) -> usize,
+    ) -> Result<(), InferError> {
+        let (cards, cluster) = (self.graph.cards(), &self.plan.cluster(c));
+        let held: &[u32] = if cluster.parent.is_some() { cluster.separator } else { &[] };
+        // The inputs of a clique are all of one form since the first pass.
+        let log = self.all_log(cluster)?;
+        let Memory { messages, index, .. } = &mut self.memory;
+        let (order, index) = self.plan.divide(index).ok_or(InferError::Shape)?;
+        let order = order.get_mut(..cluster.scope.len()).ok_or(InferError::Shape)?;
+        let free = cluster.scope.iter().filter(|v| !held.contains(v));
+        for (slot, &v) in order.iter_mut().zip(held.iter().chain(free)) {
+            *slot = v;
+        }
+        let shape = Shape { cards, lead: held, order, block: 0 };
+        let loops = Operands::Messages(&self.plan, cluster, false).onto(held, index, &shape)?;
+        let mut number = choose(&Rest { loops, held, labels, messages, log }, log);
+        for &v in order.iter().skip(held.len()).rev() {
+            let card = cards.get(v as usize).copied().unwrap_or(1) as usize;
+            let quotient = number.checked_div(card).unwrap_or(0);
+            if let Some(label) = labels.get_mut(v as usize) {
+                *label = (number - quotient * card) as u32;
             }
-            // The inputs of a clique are all of one form since the first pass.
-            let log = self.all_log(&cluster)?;
-            let Memory { messages, index, .. } = &mut self.memory;
-            let mut operands = Operands::new(held);
-            operands.children(&self.plan, &cluster, messages, cards)?;
-            let loops = operands.loops(index, Shape { cards, lead: held, order: &order, block: 0 })?;
-            let rest = Rest { loops, held, labels, tables: operands.tables(), log };
-            let mut number = choose(&rest, log);
-            for &v in order.iter().skip(held.len()).rev() {
-                let card = cards.get(v as usize).copied().unwrap_or(1) as usize;
-                let quotient = number.checked_div(card).unwrap_or(0);
-                if let Some(label) = labels.get_mut(v as usize) {
-                    *label = (number - quotient * card) as u32;
-                }
-                number = quotient;
-            }
+            number = quotient;
         }
         Ok(())
     }
@@ -113,7 +122,7 @@ struct Rest<'x, T> {
     loops: Loops<'x>,
     held: &'x [u32],
     labels: &'x [u32],
-    tables: &'x [&'x [T]],
+    messages: &'x [T],
     log: bool,
 }
 
@@ -123,7 +132,7 @@ impl<T: Real> Rest<'_, T> {
     fn each(&self, mut visit: impl FnMut(usize, T)) {
         let label = |v: &u32| self.labels.get(*v as usize).copied().unwrap_or(0);
         self.loops.each_rest(self.held.iter().map(label), |number, offsets| {
-            let values = self.tables.iter().zip(offsets).filter_map(|(table, &at)| table.get(at));
+            let values = offsets.iter().take(self.loops.inputs()).filter_map(|&at| self.messages.get(at));
             let weight = if self.log {
                 values.fold(T::zero(), |w, &v| w + v)
             } else {

@@ -33,9 +33,8 @@ impl<T: Real> Junction<'_, '_, T> {
             rest = tail;
         }
         for c in (0..self.plan.clusters()).rev() {
-            let cluster = self.plan.cluster(c);
-            if !cluster.potential {
-                self.send_down(c, &cluster, fork, out)?;
+            if !self.plan.is_potential(c) {
+                self.send_down(c, fork, out)?;
             }
         }
         self.state = State::Distributed;
@@ -44,86 +43,137 @@ impl<T: Real> Junction<'_, '_, T> {
 
     /// One clique: the marginals read off its belief, and the messages to its children. The belief is stored only if it is
     /// read more than once; otherwise the inputs are contracted onto the one thing that is wanted.
-    fn send_down(
-        &mut self,
-        c: usize,
-        cluster: &Cluster<'_>,
-        fork: &mut impl Fork<T>,
-        out: &mut [T],
-    ) -> Result<(), InferError> {
-        let plan = self.plan;
-        let receivers = || cluster.inputs.iter().copied().filter(|&c| plan.cluster(c as usize).receives);
-        if cluster.homes.is_empty() && receivers().next().is_none() {
+    #[inline(never)]
+    fn send_down(&mut self, c: usize, fork: &mut impl Fork<T>, out: &mut [T]) -> Result<(), InferError> {
+        let cluster = &self.plan.cluster(c);
+        let receives = |&child: &u32| self.plan.receives(child as usize);
+        if cluster.homes.is_empty() && !cluster.inputs.iter().any(receives) {
             return Ok(());
         }
-        let cards = self.graph.cards();
         let own = cluster.parent.map(|_| c);
         let log = !self.make_alike(cluster, own)?;
-        let size = size_of_scope(cluster.scope, cards).ok_or(InferError::Shape)?;
-        let Memory { messages, facts, belief, separator, index, starts } = &mut self.memory;
-        let keeps = plan.keeps_belief(cluster, size, cards);
-        let block = plan.block_of(cluster.scope, cards);
-        let inner = cluster.scope.get(cluster.scope.len() - block..).ok_or(InferError::Shape)?;
+        let size = size_of_scope(cluster.scope, self.graph.cards()).ok_or(InferError::Shape)?;
+        let keeps = self.plan.keeps_belief(cluster, size, self.graph.cards());
         if keeps {
-            let table = belief.get_mut(..size).ok_or(InferError::Shape)?;
-            let mut operands = Operands::new(cluster.scope);
-            operands.of_belief(&plan, cluster, own.is_some(), messages, cards)?;
-            let outer = cluster.scope.get(..cluster.scope.len() - block).ok_or(InferError::Shape)?;
-            let loops = operands.loops(index, Shape { cards, lead: outer, order: cluster.scope, block })?;
-            contract_any(&loops, log, operands.tables(), table, fork, false)?;
+            self.make_belief(cluster, size, log, fork)?;
         }
-        if !cluster.homes.is_empty() {
-            let mut source = Operands::new(&[]);
-            match keeps {
-                true => source.push(cluster.scope, 0, belief, cards)?,
-                false => source.of_belief(&plan, cluster, own.is_some(), messages, cards)?,
-            }
-            let room = Room { spare: separator, index, starts };
-            read_marginals(&plan, cards, source, cluster.scope, log, cluster.homes, room, fork, out)?;
-        }
-        for child in receivers() {
-            let below = plan.cluster(child as usize);
-            let len = size_of_scope(below.separator, cards).ok_or(InferError::Shape)?;
-            let (table, spare) = separator.split_at_mut_checked(len).ok_or(InferError::Shape)?;
-            let span = {
-                let mut operands = Operands::new(below.separator);
-                match keeps {
-                    true => operands.push(cluster.scope, 0, belief, cards)?,
-                    false => operands.of_belief(&plan, cluster, own.is_some(), messages, cards)?,
-                }
-                let ahead = below.separator.iter().take_while(|v| !inner.contains(v)).count();
-                let lead = below.separator.get(..ahead).ok_or(InferError::Shape)?;
-                let loops = operands.loops(index, Shape { cards, lead, order: cluster.scope, block })?;
-                contract_any(&loops, log, operands.tables(), table, fork, true)?
-            };
-            let mut source = Operands::new(&[]);
-            source.push(below.separator, 0, table, cards)?;
-            let room = Room { spare, index, starts };
-            read_marginals(
-                &plan,
-                cards,
-                source,
-                below.separator,
-                log,
-                below.separator_homes,
-                room,
-                fork,
-                out,
-            )?;
-            let range = below.message_at..below.message_at + len;
-            let message = messages.get_mut(range).ok_or(InferError::Shape)?;
-            let fact = facts.get_mut(child as usize).ok_or(InferError::Shape)?;
-            if below.potential {
-                // Nobody is below: the belief itself is what is wanted.
-                for (m, &t) in message.iter_mut().zip(table.iter()) {
-                    *m = t;
-                }
-                *fact = Fact { log, ..Fact::default() };
-            } else {
-                *fact = divide(table, message, *fact, span, fork)?;
+        let belief = Belief { cluster, keeps, log };
+        self.read_belief(belief, fork, out)?;
+        for &child in cluster.inputs {
+            if self.plan.receives(child as usize) {
+                self.send_child(belief, child as usize, fork, out)?;
             }
         }
         Ok(())
+    }
+
+    /// Stores a clique's belief.
+    #[inline(never)]
+    fn make_belief(
+        &mut self,
+        cluster: &Cluster<'_>,
+        size: usize,
+        log: bool,
+        fork: &mut impl Fork<T>,
+    ) -> Result<(), InferError> {
+        let (cards, scope) = (self.graph.cards(), cluster.scope);
+        let Memory { messages, belief, index, .. } = &mut self.memory;
+        let table = belief.get_mut(..size).ok_or(InferError::Shape)?;
+        let block = self.plan.block_of(scope, cards);
+        let lead = scope.get(..scope.len() - block).ok_or(InferError::Shape)?;
+        let operands = Operands::Messages(&self.plan, cluster, cluster.parent.is_some());
+        let loops = operands.onto(scope, index, &Shape { cards, lead, order: scope, block })?;
+        contract_any(&loops, log, messages, table, fork, false)?;
+        Ok(())
+    }
+
+    /// The marginals that are read off a clique's belief.
+    #[inline(never)]
+    fn read_belief(
+        &mut self,
+        Belief { cluster, keeps, log }: Belief<'_, '_>,
+        fork: &mut impl Fork<T>,
+        out: &mut [T],
+    ) -> Result<(), InferError> {
+        let Memory { messages, belief, separator, index, starts, .. } = &mut self.memory;
+        let (operands, inputs) = match keeps {
+            true => (Operands::Table(cluster.scope), &**belief),
+            false => (Operands::Messages(&self.plan, cluster, cluster.parent.is_some()), &**messages),
+        };
+        let reader = Reader {
+            plan: &self.plan,
+            cards: self.graph.cards(),
+            operands,
+            scope: cluster.scope,
+            homes: cluster.homes,
+            log,
+            starts,
+        };
+        reader.read(inputs, separator, index, fork, out)
+    }
+
+    /// A child's message down, and the marginals that are read off its separator's belief.
+    #[inline(never)]
+    fn send_child(
+        &mut self,
+        belief: Belief<'_, '_>,
+        child: usize,
+        fork: &mut impl Fork<T>,
+        out: &mut [T],
+    ) -> Result<(), InferError> {
+        let below = &self.plan.cluster(child);
+        let len = size_of_scope(below.separator, self.graph.cards()).ok_or(InferError::Shape)?;
+        let span = self.make_separator(belief, below.separator, len, fork)?;
+        let Memory { messages, facts, separator, index, starts, .. } = &mut self.memory;
+        let (table, spare) = separator.split_at_mut_checked(len).ok_or(InferError::Shape)?;
+        let log = belief.log;
+        let reader = Reader {
+            plan: &self.plan,
+            cards: self.graph.cards(),
+            operands: Operands::Table(below.separator),
+            scope: below.separator,
+            homes: below.separator_homes,
+            log,
+            starts,
+        };
+        reader.read(table, spare, index, fork, out)?;
+        let range = below.message_at..below.message_at + len;
+        let message = messages.get_mut(range).ok_or(InferError::Shape)?;
+        let fact = facts.get_mut(child).ok_or(InferError::Shape)?;
+        if below.potential {
+            // Nobody is below: the belief itself is what is wanted.
+            for (m, &t) in message.iter_mut().zip(table.iter()) {
+                *m = t;
+            }
+            *fact = Fact { log, ..Fact::default() };
+        } else {
+            *fact = divide(table, message, fact, span, fork)?;
+        }
+        Ok(())
+    }
+
+    /// A clique's belief over one of its separators, into separator memory.
+    #[inline(never)]
+    fn make_separator(
+        &mut self,
+        Belief { cluster, keeps, log }: Belief<'_, '_>,
+        onto: &[u32],
+        len: usize,
+        fork: &mut impl Fork<T>,
+    ) -> Result<Span<T>, InferError> {
+        let cards = self.graph.cards();
+        let Memory { messages, belief, separator, index, .. } = &mut self.memory;
+        let table = separator.get_mut(..len).ok_or(InferError::Shape)?;
+        let (operands, inputs) = match keeps {
+            true => (Operands::Table(cluster.scope), &**belief),
+            false => (Operands::Messages(&self.plan, cluster, cluster.parent.is_some()), &**messages),
+        };
+        let block = self.plan.block_of(cluster.scope, cards);
+        let inner = cluster.scope.get(cluster.scope.len() - block..).ok_or(InferError::Shape)?;
+        let ahead = onto.iter().take_while(|v| !inner.contains(v)).count();
+        let lead = onto.get(..ahead).ok_or(InferError::Shape)?;
+        let loops = operands.onto(onto, index, &Shape { cards, lead, order: cluster.scope, block })?;
+        contract_any(&loops, log, inputs, table, fork, true)
     }
 
     /// `P(x_{C_k})` for a factor in a potential that keeps its belief, after
@@ -164,28 +214,27 @@ impl<T: Real> Junction<'_, '_, T> {
         let log = self.fact(holder)?.log;
         let range = cluster.message_at..;
         let table = self.memory.messages.get(range).ok_or(InferError::Shape)?;
-        let mut operands = Operands::new(scope);
-        operands.push(cluster.scope, 0, table, cards)?;
         let block = self.plan.block_of(cluster.scope, cards);
         let shape = Shape { cards, lead: &[], order: cluster.scope, block };
-        let loops = operands.loops(self.memory.index, shape)?;
-        contract_any(&loops, log, operands.tables(), out, fork, false)?;
+        let loops = Operands::Table(cluster.scope).onto(scope, self.memory.index, &shape)?;
+        contract_any(&loops, log, table, out, fork, false)?;
         to_probabilities(out, log);
         Ok(())
     }
 }
 
-/// The parts of [`Memory`] that reading a marginal takes.
-struct Room<'x, T> {
-    spare: &'x mut [T],
-    index: &'x mut [u32],
-    starts: &'x [u32],
+/// A clique's belief: stored, or still the product of its messages; in logarithms or not.
+#[derive(Clone, Copy)]
+struct Belief<'x, 'p> {
+    cluster: &'x Cluster<'p>,
+    keeps: bool,
+    log: bool,
 }
 
 fn contract_any<T: Real>(
     loops: &Loops<'_>,
     log: bool,
-    inputs: &[&[T]],
+    inputs: &[T],
     out: &mut [T],
     fork: &mut impl Fork<T>,
     measured: bool,
@@ -211,51 +260,73 @@ fn to_probabilities<T: Real>(out: &mut [T], log: bool) {
     }
 }
 
-/// Writes the marginals of `homes` to their places in `out`; the belief is the product of `source`'s inputs, over the
-/// variables `scope`.
-#[allow(clippy::too_many_arguments)] // Two callers, which borrow each of these from a different place.
-fn read_marginals<T: Real>(
-    plan: &Plan<'_>,
-    cards: &[u32],
-    source: Operands<'_, T>,
-    scope: &[u32],
+/// Reads marginals off a belief, which is the product of `operands`, over the variables `scope`.
+struct Reader<'x, 'p> {
+    plan: &'x Plan<'p>,
+    cards: &'x [u32],
+    operands: Operands<'x, 'p>,
+    scope: &'x [u32],
+    homes: &'x [u32],
     log: bool,
-    homes: &[u32],
-    room: Room<'_, T>,
-    fork: &mut impl Fork<T>,
-    out: &mut [T],
-) -> Result<(), InferError> {
-    let Room { spare, index, starts } = room;
-    if homes.is_empty() {
-        return Ok(());
-    }
-    let block = plan.block_of(scope, cards);
-    let outer = scope.get(..scope.len() - block).ok_or(InferError::Shape)?;
-    let size = size_of_scope(scope, cards).ok_or(InferError::Shape)?;
-    let staging = plan.staging(scope, size, cards, homes);
-    let len = staging.as_ref().map_or(0, |&(_, len)| len);
-    let staged = spare.get_mut(..len).ok_or(InferError::Shape)?;
-    if let Some((group, _)) = &staging {
-        let operands = source.onto(group);
-        let loops = operands.loops(index, Shape { cards, lead: outer, order: scope, block })?;
-        contract_any(&loops, log, operands.tables(), staged, fork, false)?;
-    }
-    for &v in homes {
-        let at = starts.get(v as usize).map_or(0, |&at| at as usize);
-        let card = cards.get(v as usize).map_or(0, |&c| c as usize);
-        let marginal = out.get_mut(at..at + card).ok_or(InferError::Shape)?;
-        let single = [v];
-        let mut operands = source.onto(&single);
-        let mut order = scope;
-        if let Some((group, _)) = &staging {
-            operands = Operands::new(&single);
-            operands.push(group, 0, staged, cards)?;
-            order = group;
+    /// Where each variable's marginal begins in the output.
+    starts: &'x [u32],
+}
+
+impl Reader<'_, '_> {
+    /// Writes the marginals of `homes` to their places in `out`; `inputs` is the memory of the operands.
+    #[inline(never)]
+    fn read<T: Real>(
+        &self,
+        inputs: &[T],
+        spare: &mut [T],
+        index: &mut [u32],
+        fork: &mut impl Fork<T>,
+        out: &mut [T],
+    ) -> Result<(), InferError> {
+        if self.homes.is_empty() {
+            return Ok(());
         }
-        let shape = Shape { cards, lead: &[], order, block: plan.block_of(order, cards) };
-        let loops = operands.loops(index, shape)?;
-        contract_any(&loops, log, operands.tables(), marginal, fork, false)?;
-        to_probabilities(marginal, log);
+        let (cards, scope) = (self.cards, self.scope);
+        let size = size_of_scope(scope, cards).ok_or(InferError::Shape)?;
+        let Some(len) = self.plan.staging(scope, size, cards, self.homes) else {
+            return self.each(self.operands, scope, inputs, index, fork, out);
+        };
+        let (group, index) = self.plan.divide(index).ok_or(InferError::Shape)?;
+        let mut used = 0;
+        for (slot, &v) in group.iter_mut().zip(self.plan.staged(scope, cards, self.homes)) {
+            *slot = v;
+            used += 1;
+        }
+        let group = group.get(..used).ok_or(InferError::Shape)?;
+        let staged = spare.get_mut(..len).ok_or(InferError::Shape)?;
+        let block = self.plan.block_of(scope, cards);
+        let lead = scope.get(..scope.len() - block).ok_or(InferError::Shape)?;
+        let loops = self.operands.onto(group, index, &Shape { cards, lead, order: scope, block })?;
+        contract_any(&loops, self.log, inputs, staged, fork, false)?;
+        self.each(Operands::Table(group), group, staged, index, fork, out)
     }
-    Ok(())
+
+    /// The same from a table, or a product of tables, over the variables `order`.
+    #[inline(never)]
+    fn each<T: Real>(
+        &self,
+        operands: Operands<'_, '_>,
+        order: &[u32],
+        inputs: &[T],
+        index: &mut [u32],
+        fork: &mut impl Fork<T>,
+        out: &mut [T],
+    ) -> Result<(), InferError> {
+        let cards = self.cards;
+        let shape = Shape { cards, lead: &[], order, block: self.plan.block_of(order, cards) };
+        for v in self.homes {
+            let at = self.starts.get(*v as usize).map_or(0, |&at| at as usize);
+            let card = cards.get(*v as usize).map_or(0, |&c| c as usize);
+            let marginal = out.get_mut(at..at + card).ok_or(InferError::Shape)?;
+            let loops = operands.onto(core::slice::from_ref(v), index, &shape)?;
+            contract_any(&loops, self.log, inputs, marginal, fork, false)?;
+            to_probabilities(marginal, self.log);
+        }
+        Ok(())
+    }
 }

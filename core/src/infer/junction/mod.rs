@@ -21,14 +21,14 @@ mod separator;
 
 pub use separator::Fact;
 
-use super::contract::{LOG_SUM, Linear, MAX_PLUS, Shape, axes_under, contract, size_of_scope};
+use super::contract::{LOG_SUM, Linear, Loops, MAX_PLUS, Shape, axes_under, contract, size_of_scope};
 use super::fork::{Fork, Span};
 use super::plan::{Cluster, Plan};
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::FactorId;
 use crate::math::Real;
-use crate::stride;
+use crate::stride::{self, Axis};
 use operands::Operands;
 use separator::{settle_linear, settle_log, settle_max};
 
@@ -99,6 +99,7 @@ pub struct Junction<'a, 'm, T> {
 impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
     /// Joins plan, graph and memory. The plan must have been opened for this graph, or for one that
     /// differs from it in its values only.
+    #[inline(always)]
     pub fn new(plan: Plan<'a>, graph: FactorGraph<'a, T>, memory: Memory<'m, T>) -> Result<Self, InferError> {
         need(plan.messages_len(), memory.messages.len())?;
         need(plan.clusters(), memory.facts.len())?;
@@ -124,6 +125,7 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         Ok(best)
     }
 
+    #[inline(never)]
     fn collect(&mut self, fork: &mut impl Fork<T>, max: bool) -> Result<T, InferError> {
         let mut total = T::zero();
         // No sum of log-potentials, nor a difference of such sums, is beyond a few times this.
@@ -142,21 +144,14 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         // Here `starts` marks the variables that some factor mentions.
         self.memory.starts.fill(0);
         for c in 0..self.plan.clusters() {
-            let cluster = self.plan.cluster(c);
-            if cluster.potential {
-                self.multiply_factors(c, &cluster, max)?;
+            if self.plan.is_potential(c) {
+                self.multiply_factors(c, max)?;
             } else {
-                self.send_up(c, &cluster, max, fork)?;
+                self.send_up(c, max, fork)?;
             }
-            for &v in cluster.homes.iter().chain(cluster.separator_homes) {
-                if let Some(mark) = self.memory.starts.get_mut(v as usize) {
-                    *mark = 1;
-                }
-            }
-            let fact = self.fact(c)?;
-            total += fact.scale;
-            if cluster.parent.is_none() {
-                total += self.total_of_root(&cluster, &fact, max)?;
+            total += self.fact(c)?.scale;
+            if let Some(root) = self.total_of_root(c, max)? {
+                total += root;
             }
         }
         for (&card, &mark) in self.graph.cards().iter().zip(self.memory.starts.iter()) {
@@ -168,23 +163,35 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         if total == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(total) }
     }
 
-    fn total_of_root(&self, cluster: &Cluster<'_>, fact: &Fact<T>, max: bool) -> Result<T, InferError> {
-        let table = self.message(cluster)?;
-        if max {
-            return Ok(crate::math::maximum(table));
+    /// The logarithm of a root's total, less its scale; marks the variables whose marginals a cluster has.
+    #[inline(never)]
+    fn total_of_root(&mut self, c: usize, max: bool) -> Result<Option<T>, InferError> {
+        let cluster = self.plan.cluster(c);
+        for &v in cluster.homes.iter().chain(cluster.separator_homes) {
+            if let Some(mark) = self.memory.starts.get_mut(v as usize) {
+                *mark = 1;
+            }
         }
-        if fact.log {
-            return Ok(crate::math::log_sum_exp(table));
+        if cluster.parent.is_some() {
+            return Ok(None);
         }
-        let mut sum = T::zero();
-        for &v in table {
-            sum += v;
-        }
-        Ok(sum.ln())
+        let table = self.message(&cluster)?;
+        let total = if max {
+            crate::math::maximum(table)
+        } else if self.fact(c)?.log {
+            crate::math::log_sum_exp(table)
+        } else {
+            let mut sum = T::zero();
+            for &v in table {
+                sum += v;
+            }
+            sum.ln()
+        };
+        Ok(Some(total))
     }
 
-    fn fact(&self, c: usize) -> Result<Fact<T>, InferError> {
-        self.memory.facts.get(c).copied().ok_or(InferError::Shape)
+    fn fact(&self, c: usize) -> Result<&Fact<T>, InferError> {
+        self.memory.facts.get(c).ok_or(InferError::Shape)
     }
 
     fn message(&self, cluster: &Cluster<'_>) -> Result<&[T], InferError> {
@@ -193,54 +200,44 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
     }
 
     /// `message(x) = Σ_k log ψ_k(x)`, then its exponential if its range allows.
-    fn multiply_factors(&mut self, c: usize, cluster: &Cluster<'_>, max: bool) -> Result<(), InferError> {
-        let cards = self.graph.cards();
+    #[inline(never)]
+    fn multiply_factors(&mut self, c: usize, max: bool) -> Result<(), InferError> {
+        let (cards, cluster) = (self.graph.cards(), &self.plan.cluster(c));
         let len = size_of_scope(cluster.separator, cards).ok_or(InferError::Shape)?;
         let range = cluster.message_at..cluster.message_at + len;
         let out = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
-        let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
         out.fill(T::zero());
         for &k in cluster.inputs {
             let scope = self.graph.scope(FactorId(k));
-            let axes = axes_under(cluster.scope, scope, cards).ok_or(InferError::Shape)?;
-            stride::spread(&axes, out, self.graph.table(FactorId(k)), |o, v| *o += v);
+            let axes = axes_under(self.memory.index.as_chunks_mut().0, cluster.scope, scope, cards);
+            add_table(axes.ok_or(InferError::Shape)?, out, self.graph.table(FactorId(k)));
         }
         let span = Span::of(out, T::NEG_INFINITY);
+        let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
         *fact = if max { settle_max(out, span) } else { settle_log(out, span) }?;
         Ok(())
     }
 
     /// One clique's message up.
-    fn send_up(
-        &mut self,
-        c: usize,
-        cluster: &Cluster<'_>,
-        max: bool,
-        fork: &mut impl Fork<T>,
-    ) -> Result<(), InferError> {
+    #[inline(never)]
+    fn send_up(&mut self, c: usize, max: bool, fork: &mut impl Fork<T>) -> Result<(), InferError> {
+        let cluster = &self.plan.cluster(c);
         let linear = !max && self.make_alike(cluster, None)?;
         let cards = self.graph.cards();
         let size = size_of_scope(cluster.separator, cards).ok_or(InferError::Shape)?;
-        let (below, rest) =
-            self.memory.messages.split_at_mut_checked(cluster.message_at).ok_or(InferError::Shape)?;
+        let Memory { messages, index, facts, .. } = &mut self.memory;
+        let (below, rest) = messages.split_at_mut_checked(cluster.message_at).ok_or(InferError::Shape)?;
         let out = rest.get_mut(..size).ok_or(InferError::Shape)?;
-        let mut operands = Operands::new(cluster.separator);
-        operands.children(&self.plan, cluster, below, cards)?;
-        let block = self.plan.block_of(cluster.scope, cards);
-        let outer = cluster.scope.get(..cluster.scope.len() - block).ok_or(InferError::Shape)?;
-        let shared = outer.iter().zip(cluster.separator).take_while(|(a, b)| a == b).count();
-        let lead = cluster.separator.get(..shared).ok_or(InferError::Shape)?;
-        let shape = Shape { cards, lead, order: cluster.scope, block };
-        let loops = operands.loops(self.memory.index, shape)?;
-        let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
+        let loops = loops_up(&self.plan, cluster, cards, index)?;
+        let fact = facts.get_mut(c).ok_or(InferError::Shape)?;
         *fact = if max {
-            let span = contract(&loops, MAX_PLUS, operands.tables(), out, fork, true)?;
+            let span = contract(&loops, MAX_PLUS, below, out, fork, true)?;
             settle_max(out, span)
         } else if linear {
-            let span = contract(&loops, Linear, operands.tables(), out, fork, true)?;
+            let span = contract(&loops, Linear, below, out, fork, true)?;
             settle_linear(out, span)
         } else {
-            let span = contract(&loops, LOG_SUM, operands.tables(), out, fork, true)?;
+            let span = contract(&loops, LOG_SUM, below, out, fork, true)?;
             settle_log(out, span)
         }?;
         Ok(())
@@ -248,6 +245,7 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
 
     /// Decides whether a clique can multiply potentials; if not, turns all its inputs into logarithms.
     /// `own` is the clique's own message (from above), if that is an input too.
+    #[inline(never)]
     fn make_alike(&mut self, cluster: &Cluster<'_>, own: Option<usize>) -> Result<bool, InferError> {
         let (mut low, mut high, mut log) = (T::zero(), T::zero(), false);
         let all = || cluster.inputs.iter().map(|&c| c as usize).chain(own);
@@ -276,4 +274,27 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         }
         Ok(false)
     }
+}
+
+/// The loops of a clique's message up.
+#[inline(never)]
+fn loops_up<'i>(
+    plan: &Plan<'_>,
+    cluster: &Cluster<'_>,
+    cards: &[u32],
+    index: &'i mut [u32],
+) -> Result<Loops<'i>, InferError> {
+    let (scope, separator) = (cluster.scope, cluster.separator);
+    let block = plan.block_of(scope, cards);
+    let outer = scope.get(..scope.len() - block).ok_or(InferError::Shape)?;
+    let shared = outer.iter().zip(separator).take_while(|(a, b)| a == b).count();
+    let lead = separator.get(..shared).ok_or(InferError::Shape)?;
+    let shape = Shape { cards, lead, order: scope, block };
+    Operands::Messages(plan, cluster, false).onto(separator, index, &shape)
+}
+
+/// Adds a factor's table to a larger one.
+#[inline(never)]
+fn add_table<T: Real>(axes: &[Axis], out: &mut [T], table: &[T]) {
+    stride::spread(axes, out, table, |o, v| *o += v);
 }

@@ -1,84 +1,50 @@
 //! The tables that one contraction reads, with their scopes.
 
 use crate::error::InferError;
-use crate::infer::contract::{Loops, Shape, size_of_scope};
-use crate::infer::plan::{Cluster, MAX_INPUTS, Plan};
-use crate::math::Real;
+use crate::infer::contract::{Loops, Shape};
+use crate::infer::plan::{Cluster, Plan};
 
-/// The tables of a contraction: scopes (the output's first) and values of the inputs.
-pub(super) struct Operands<'x, T> {
-    scopes: heapless::Vec<&'x [u32], { MAX_INPUTS + 2 }>,
-    tables: heapless::Vec<&'x [T], { MAX_INPUTS + 1 }>,
+/// The inputs of a contraction: lists of variables, and where each begins in the memory that holds all.
+///
+/// They are looked up in the plan when they are asked for: a list of them would take more stack than a small device has.
+#[derive(Clone, Copy)]
+pub(super) enum Operands<'x, 'p> {
+    /// One table from the beginning of its memory.
+    Table(&'x [u32]),
+    /// The messages that a clique hears from below and, if that is wanted, its own from above.
+    Messages(&'x Plan<'p>, &'x Cluster<'p>, bool),
 }
 
-impl<'x, T: Real> Operands<'x, T> {
-    pub(super) fn new(output: &'x [u32]) -> Self {
-        let mut scopes = heapless::Vec::new();
-        let _ = scopes.push(output);
-        Self { scopes, tables: heapless::Vec::new() }
-    }
-
-    pub(super) fn push(
-        &mut self,
-        scope: &'x [u32],
-        at: usize,
-        from: &'x [T],
-        cards: &[u32],
-    ) -> Result<(), InferError> {
-        let len = size_of_scope(scope, cards).ok_or(InferError::Shape)?;
-        let table = from.get(at..at + len).ok_or(InferError::Shape)?;
-        self.scopes.push(scope).map_err(|_| InferError::Shape)?;
-        self.tables.push(table).map_err(|_| InferError::Shape)
-    }
-
-    pub(super) fn children(
-        &mut self,
-        plan: &Plan<'x>,
-        cluster: &Cluster<'x>,
-        messages: &'x [T],
-        cards: &[u32],
-    ) -> Result<(), InferError> {
-        for &child in cluster.inputs {
-            let below = plan.cluster(child as usize);
-            self.push(below.separator, below.message_at, messages, cards)?;
+impl<'x> Operands<'x, '_> {
+    fn count(&self) -> usize {
+        match self {
+            Self::Table(_) => 1,
+            Self::Messages(_, cluster, from_above) => cluster.inputs.len() + usize::from(*from_above),
         }
-        Ok(())
     }
 
-    /// What a clique's belief is the product of: its children's messages, and its own from above.
-    pub(super) fn of_belief(
-        &mut self,
-        plan: &Plan<'x>,
-        cluster: &Cluster<'x>,
-        from_above: bool,
-        messages: &'x [T],
-        cards: &[u32],
-    ) -> Result<(), InferError> {
-        self.children(plan, cluster, messages, cards)?;
-        if from_above {
-            self.push(cluster.separator, cluster.message_at, messages, cards)?;
+    fn get(&self, i: usize) -> Option<(&'x [u32], usize)> {
+        match self {
+            Self::Table(scope) => Some((scope, 0)),
+            Self::Messages(plan, cluster, _) => Some(match cluster.inputs.get(i) {
+                Some(&child) => plan.message(child as usize)?,
+                None => (cluster.separator, cluster.message_at),
+            }),
         }
-        Ok(())
     }
 
-    pub(super) fn loops<'i>(&self, index: &'i mut [u32], shape: Shape<'_>) -> Result<Loops<'i>, InferError> {
-        Loops::build(index, shape, &self.scopes).ok_or(InferError::Shape)
-    }
-
-    /// The same inputs with another output.
-    pub(super) fn onto<'y>(&self, output: &'y [u32]) -> Operands<'y, T>
-    where
-        'x: 'y,
-    {
-        let mut operands = Operands::new(output);
-        for (&scope, &table) in self.scopes.iter().skip(1).zip(&self.tables) {
-            let _ = operands.scopes.push(scope);
-            let _ = operands.tables.push(table);
-        }
-        operands
-    }
-
-    pub(super) fn tables(&self) -> &[&'x [T]] {
-        &self.tables
+    /// The loops that reduce the product of the inputs onto a table over `output`.
+    #[inline(never)]
+    pub(super) fn onto<'i>(
+        &self,
+        output: &[u32],
+        index: &'i mut [u32],
+        shape: &Shape<'_>,
+    ) -> Result<Loops<'i>, InferError> {
+        let operand = |i: usize| match i.checked_sub(1) {
+            None => Some((output, 0)),
+            Some(input) => self.get(input),
+        };
+        Loops::build(index, shape, self.count() + 1, operand).ok_or(InferError::Shape)
     }
 }

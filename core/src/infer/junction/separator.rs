@@ -16,6 +16,7 @@ pub struct Fact<T> {
     pub(super) low: T,
 }
 /// Takes the largest logarithm out of a max-product message.
+#[inline(never)]
 pub(super) fn settle_max<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fact<T>, InferError> {
     if span.high == T::NEG_INFINITY {
         return Err(InferError::ZeroProbability);
@@ -27,6 +28,7 @@ pub(super) fn settle_max<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fa
 }
 
 /// A message of logarithms: exponentiated if its range allows, else shifted.
+#[inline(never)]
 pub(super) fn settle_log<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fact<T>, InferError> {
     if span.high == T::NEG_INFINITY {
         return Err(InferError::ZeroProbability);
@@ -43,6 +45,7 @@ pub(super) fn settle_log<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fa
 }
 
 /// A message of potentials: rescaled only when it has moved far from 1.
+#[inline(never)]
 pub(super) fn settle_linear<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fact<T>, InferError> {
     if span.high <= T::zero() {
         return Err(InferError::ZeroProbability);
@@ -67,10 +70,11 @@ pub(super) fn settle_linear<T: Real>(message: &mut [T], span: Span<T>) -> Result
 
 /// The message down, `belief / message up`, in place of the message up. Where the message up is 0 the
 /// belief is too, and so is the result: whatever stands there is multiplied by 0 below.
+#[inline(never)]
 pub(super) fn divide<T: Real>(
     belief: &mut [T],
     message: &mut [T],
-    up: Fact<T>,
+    up: &Fact<T>,
     span: Span<T>,
     fork: &mut impl Fork<T>,
 ) -> Result<Fact<T>, InferError> {

@@ -63,6 +63,8 @@ pub struct Forest<'g, 'm, T> {
     order: &'m [u32],
     /// Sum of the arities of all factors' parents: the size of all upward messages.
     upward: usize,
+    /// Variables of the longest scope.
+    longest: usize,
 }
 
 impl<'g, 'm, T: Real> Forest<'g, 'm, T> {
@@ -78,6 +80,7 @@ impl<'g, 'm, T: Real> Forest<'g, 'm, T> {
     ///
     /// [`InferError::Cycle`] names a factor that closes a cycle; [`InferError::Shape`] if the arities
     /// add up to more than 32 bits can count.
+    #[inline(always)]
     pub fn build(graph: &FactorGraph<'g, T>, memory: &'m mut [u32]) -> Result<Self, InferError> {
         let (variables, factors, edges) = (graph.variables(), graph.factors(), graph.edges());
         let mut arena = Arena::new(memory, Self::build_len(variables, factors, edges))?;
@@ -89,6 +92,21 @@ impl<'g, 'm, T: Real> Forest<'g, 'm, T> {
             return Err(InferError::Shape);
         }
 
+        let (placed, upward) = Self::arrange(graph, &incidence, (offsets, tables), (parents, queue), order)?;
+        let order = order.get(..placed).unwrap_or(&[]);
+        let longest = graph.factor_ids().map(|k| graph.scope(k).len()).max().unwrap_or(0);
+        Ok(Self { graph: *graph, incidence, offsets, tables, parents, order, upward, longest })
+    }
+
+    /// Fills the arrays of the forest; returns how many edges the order has, and the size of all upward messages.
+    #[inline(never)]
+    fn arrange(
+        graph: &FactorGraph<'g, T>,
+        incidence: &Incidence<'_>,
+        (offsets, tables): (&mut [u32], &mut [u32]),
+        (parents, queue): (&mut [u32], &mut [u32]),
+        order: &mut [u32],
+    ) -> Result<(usize, usize), InferError> {
         let mut total = 0u32;
         for (offset, card) in offsets.iter_mut().zip(graph.cards().iter().chain(&[0])) {
             *offset = total;
@@ -101,10 +119,10 @@ impl<'g, 'm, T: Real> Forest<'g, 'm, T> {
         }
 
         parents.fill(UNSEEN);
-        let mut search = Search { parents: &mut *parents, queue, found: 0, visited: 0 };
+        let mut search = Search { parents, queue, found: 0, visited: 0 };
         let (mut upward, mut placed) = (0usize, 0usize);
         let mut places = order.iter_mut();
-        for root in 0..variables as u32 {
+        for root in 0..graph.variables() as u32 {
             if !search.is_unseen(root) {
                 continue;
             }
@@ -130,8 +148,7 @@ impl<'g, 'm, T: Real> Forest<'g, 'm, T> {
                 }
             }
         }
-        let order = order.get(..placed).unwrap_or(&[]);
-        Ok(Self { graph: *graph, incidence, offsets, tables, parents, order, upward })
+        Ok((placed, upward))
     }
 
     /// The graph this forest was built for.

@@ -8,7 +8,7 @@ use crate::arena::Arena;
 use crate::error::{InferError, need};
 use crate::ids::VarId;
 use crate::math::Real;
-use crate::wide::{Radix, Wide, finite};
+use crate::wide::{Radix, finite};
 
 /// The memory of a sum-product.
 struct Messages<'s, T> {
@@ -20,28 +20,33 @@ struct Messages<'s, T> {
     siblings: Column<'s, T>,
     /// Exponents of the products from above; their mantissas lie in the output.
     above_k: &'s mut [T],
+    /// For [`Walk`].
+    walk: Walk<'s, [T; 2]>,
 }
 
 impl<'s, T: Real> Messages<'s, T> {
+    #[inline(always)]
     fn new(forest: &Forest<'_, '_, T>, memory: &'s mut [T]) -> Result<Self, InferError> {
         let (labels, upward) = (forest.marginals_len(), forest.upward);
         let mut arena = Arena::new(memory, forest.sum_product_len())?;
         let mut column = |len| Ok::<_, InferError>(Column { m: arena.take(len)?, k: arena.take(len)? });
         let (below, up, siblings) = (column(labels)?, column(upward)?, column(upward)?);
-        Ok(Self { below, up, siblings, above_k: arena.take(labels)? })
+        let above_k = arena.take(labels)?;
+        let walk = Walk::new(arena.take(forest.longest.saturating_mul(2))?.as_chunks_mut().0);
+        Ok(Self { below, up, siblings, above_k, walk })
     }
 }
 
 impl<T: Real> Forest<'_, '_, T> {
     /// Entries of memory that [`log_z`](Self::log_z) and [`sum_product`](Self::sum_product) need.
     pub fn sum_product_len(&self) -> usize {
-        self.marginals_len().saturating_mul(3).saturating_add(self.upward.saturating_mul(4))
+        let messages = self.marginals_len().saturating_mul(3).saturating_add(self.upward.saturating_mul(4));
+        messages.saturating_add(self.longest.saturating_mul(2))
     }
 
     /// `log Z` alone: the upward half of [`sum_product`](Self::sum_product).
     pub fn log_z(&self, memory: &mut [T]) -> Result<T, InferError> {
-        let mut messages = Messages::new(self, memory)?;
-        self.climb(&Radix::new(), &mut Walk::new(Wide::one()), &mut messages)
+        self.climb(&Radix::new(), &mut Messages::new(self, memory)?)
     }
 
     /// `log Z` (returned), `P(x_v)` for each variable into `marginals` (see [`range`](Self::range)) and,
@@ -62,6 +67,7 @@ impl<T: Real> Forest<'_, '_, T> {
     /// A variable in no factor is uniform. [`InferError::ZeroProbability`] if every configuration is
     /// forbidden; [`InferError::BadValue`] if `log Z` is too large for `T`. Short memory is noticed
     /// before anything is written; after another error the outputs hold nothing of use.
+    #[inline(always)]
     pub fn sum_product(
         &self,
         marginals: &mut [T],
@@ -74,28 +80,21 @@ impl<T: Real> Forest<'_, '_, T> {
         }
         let mut messages = Messages::new(self, memory)?;
         let radix = Radix::new();
-        // One walk for both: it is most of the stack.
-        let mut walk = Walk::new(Wide::one());
-        let log_z = self.climb(&radix, &mut walk, &mut messages)?;
-        self.descend(&radix, &mut walk, messages, marginals.take(self.marginals_len())?, beliefs)?;
+        let log_z = self.climb(&radix, &mut messages)?;
+        self.descend(&radix, &mut messages, marginals.take(self.marginals_len())?, beliefs)?;
         Ok(log_z)
     }
 
     /// All upward messages, children first; returns `log Z`, gathered from the constants, the
     /// exponents taken out of the messages and the roots' sums.
     #[inline(never)]
-    fn climb(
-        &self,
-        radix: &Radix<T>,
-        walk: &mut Walk<Wide<T>>,
-        messages: &mut Messages<'_, T>,
-    ) -> Result<T, InferError> {
-        let Messages { below, up, siblings, .. } = messages;
+    fn climb(&self, radix: &Radix<T>, messages: &mut Messages<'_, T>) -> Result<T, InferError> {
+        let Messages { below, up, siblings, walk, .. } = messages;
         let mut log = self.constants()?;
         below.set_ones();
         let mut slot = self.upward;
         for &edge in self.order.iter().rev() {
-            let local = self.enter(edge, walk);
+            let local = self.enter(edge);
             let parent = self.range(local.parent);
             let own = slot.saturating_sub(parent.len())..slot;
             slot = own.start;
@@ -119,28 +118,26 @@ impl<T: Real> Forest<'_, '_, T> {
     fn descend(
         &self,
         radix: &Radix<T>,
-        walk: &mut Walk<Wide<T>>,
-        messages: Messages<'_, T>,
+        messages: &mut Messages<'_, T>,
         marginals: &mut [T],
         mut beliefs: Option<&mut [T]>,
     ) -> Result<(), InferError> {
-        let Messages { below, up, mut siblings, above_k } = messages;
+        let Messages { below, up, siblings, above_k, walk } = messages;
         let mut above = Column { m: marginals, k: above_k };
         above.set_ones();
         let mut slot = 0usize;
         for &edge in self.order {
-            let local = self.enter(edge, walk);
+            let local = self.enter(edge);
             let parent = self.range(local.parent);
             let own = slot..slot + parent.len();
             slot = own.end;
             // From the parent: what comes from above it, its earlier children, its later children.
             siblings.multiply(radix, own.clone(), &above, parent.clone());
-            above.multiply(radix, parent, &up, own.clone());
-            let inputs = Inputs { below: &below, parent: &siblings, own: own.start };
+            above.multiply(radix, parent, up, own.clone());
+            let inputs = Inputs { below, parent: siblings, own: own.start };
             let total = inputs.descend(radix, &local, walk, &mut above)?;
             let belief = beliefs.as_deref_mut().and_then(|b| b.get_mut(self.belief_range(local.factor)));
             if let Some(belief) = belief {
-                self.enter(edge, walk);
                 inputs.belief(radix, &local, walk, total, belief);
             }
         }

@@ -5,137 +5,164 @@ use super::{Forest, UNSEEN};
 use crate::arena::{Rows, rows};
 use crate::ids::{FactorId, VarId};
 use crate::math::Real;
-use crate::table::MAX_SCOPE;
 use core::ops::Range;
 
-impl<'g, T: Real> Forest<'g, '_, T> {
-    /// Looks at a factor from its parent, and sets `walk` to the first configuration of its scope
-    /// without the last variable.
-    pub(super) fn enter<P: Copy>(&self, edge: u32, walk: &mut Walk<P>) -> Local<'g, T> {
+impl<'g, 'm, T: Real> Forest<'g, 'm, T> {
+    /// Looks at a factor from its parent.
+    pub(super) fn enter<'f>(&'f self, edge: u32) -> Local<'f, 'g, 'm, T> {
         let factor = self.incidence.factor(edge);
         let (last, outer) = match self.graph.scope(factor) {
             [outer @ .., last] => (VarId(*last), outer),
             [] => (VarId(UNSEEN), &[] as &[u32]),
         };
-        walk.changed = 0;
-        walk.len = outer.len();
-        for (axis, &v) in walk.axes.iter_mut().zip(outer) {
-            let Range { start, end } = self.range(VarId(v));
-            *axis = Axis { digit: 0, card: (end - start) as u32, base: start };
-        }
-        let at = (edge as usize).saturating_sub(self.graph.edge_range(factor).start);
         Local {
+            forest: self,
             factor,
-            table: self.graph.table(factor),
             parent: self.parent(edge),
-            at,
-            parent_is_last: at == outer.len(),
+            at: (edge as usize).saturating_sub(self.graph.edge_range(factor).start),
+            outer,
             last: self.range(last),
         }
     }
 }
 
-/// A variable of a scope, and its label in the present configuration.
+/// Where a label of a variable lies.
 #[derive(Clone, Copy)]
-pub(super) struct Axis {
-    digit: u32,
-    card: u32,
-    /// Where the variable's entries begin in an array over all variables' labels.
-    base: usize,
-}
-
-impl Axis {
-    /// Where the label's entry lies in such an array.
-    #[inline]
-    pub(super) fn entry(&self) -> usize {
-        self.base + self.digit as usize
-    }
-
-    /// The label.
-    #[inline]
-    pub(super) fn label(&self) -> usize {
-        self.digit as usize
-    }
-
-    /// Where the variable's entries lie in such an array.
-    pub(super) fn range(&self) -> Range<usize> {
-        self.base..self.base + self.card as usize
-    }
+pub(super) struct Place {
+    /// The variable's position in the scope.
+    pub(super) axis: usize,
+    pub(super) label: usize,
+    /// The label's entry in an array over all variables' labels.
+    pub(super) entry: usize,
 }
 
 /// Steps through the configurations of a scope but its last variable, and keeps the products of what
 /// comes in from the first variables, so that a step computes only what changed.
-pub(super) struct Walk<P> {
-    axes: [Axis; MAX_SCOPE],
-    /// `prefix[i]`: product over the first `i` axes.
-    prefix: [P; MAX_SCOPE],
-    len: usize,
-    /// Axes before this one are as they were at the last [`product`](Self::product).
+///
+/// The labels are the digits of the configuration's number. Few are needed in a step: those before `changed` are in the
+/// products, those after it are 0.
+pub(super) struct Walk<'w, P> {
+    /// `prefix[i]`: product over the first `i` variables. Borrowed: as long as the longest scope.
+    prefix: &'w mut [P],
+    number: usize,
+    /// Variables before this one are as they were at the last [`product`](Self::product).
     changed: usize,
+    /// The label of that variable, and of the parent.
+    digit: usize,
+    label: usize,
 }
 
-impl<P: Copy> Walk<P> {
-    pub(super) fn new(neutral: P) -> Self {
-        let axis = Axis { digit: 0, card: 1, base: 0 };
-        Self { axes: [axis; MAX_SCOPE], prefix: [neutral; MAX_SCOPE], len: 0, changed: 0 }
+impl<'w, P: Copy> Walk<'w, P> {
+    pub(super) fn new(prefix: &'w mut [P]) -> Self {
+        Self { prefix, number: 0, changed: 0, digit: 0, label: 0 }
     }
 
-    pub(super) fn axes(&self) -> &[Axis] {
-        self.axes.get(..self.len).unwrap_or(&[])
+    /// To the first configuration.
+    pub(super) fn begin(&mut self, neutral: P) {
+        (self.number, self.changed, self.digit, self.label) = (0, 0, 0, 0);
+        if let Some(first) = self.prefix.first_mut() {
+            *first = neutral;
+        }
     }
 
-    /// The label of the variable on an axis.
-    pub(super) fn label(&self, axis: usize) -> usize {
-        self.axes.get(axis).map_or(0, Axis::label)
+    /// The label of the parent, unless that is the last variable.
+    pub(super) fn label(&self) -> usize {
+        self.label
     }
 
-    /// Each axis with the product over the axes before it; after [`product`](Self::product).
-    pub(super) fn prefixes(&self) -> impl DoubleEndedIterator<Item = (usize, &Axis, P)> {
-        let each = self.axes().iter().enumerate().zip(&self.prefix);
-        each.map(|((i, axis), &prefix)| (i, axis, prefix))
-    }
-
-    /// The product over all axes at the present configuration; `times(product, axis number, axis)`.
+    /// The product over all variables at the present configuration.
     #[inline]
-    pub(super) fn product(&mut self, neutral: P, times: impl Fn(P, usize, &Axis) -> P) -> P {
+    pub(super) fn product<T: Real>(
+        &mut self,
+        local: &Local<'_, '_, '_, T>,
+        neutral: P,
+        times: impl Fn(P, Place) -> P,
+    ) -> P {
         let mut product = self.prefix.get(self.changed).copied().unwrap_or(neutral);
-        let axes = self.axes.iter().enumerate().take(self.len).skip(self.changed);
-        for ((i, axis), slot) in axes.zip(self.prefix.iter_mut().skip(self.changed + 1)) {
-            product = times(product, i, axis);
+        let mut label = self.digit;
+        let variables = local.outer.iter().enumerate().skip(self.changed);
+        for ((axis, &v), slot) in variables.zip(self.prefix.iter_mut().skip(self.changed + 1)) {
+            product = times(product, Place { axis, label, entry: local.base(v) + label });
             *slot = product;
+            label = 0;
         }
         product
     }
 
+    /// From the last variable to the first, with the product over those before each; after [`product`](Self::product).
+    #[inline]
+    pub(super) fn backwards<T: Real>(&self, local: &Local<'_, '_, '_, T>, mut see: impl FnMut(Place, P)) {
+        let mut number = self.number;
+        for ((axis, &v), &prefix) in local.outer.iter().enumerate().zip(&*self.prefix).rev() {
+            let (quotient, label) = local.divide(axis, v, number);
+            see(Place { axis, label, entry: local.base(v) + label }, prefix);
+            number = quotient;
+        }
+    }
+
     /// On to the next configuration.
     #[inline]
-    pub(super) fn step(&mut self) {
-        let axes = self.axes.get_mut(..self.len).unwrap_or(&mut []);
-        for (i, axis) in axes.iter_mut().enumerate().rev() {
-            self.changed = i;
-            axis.digit += 1;
-            if axis.digit < axis.card {
+    pub(super) fn step<T: Real>(&mut self, local: &Local<'_, '_, '_, T>) {
+        let mut number = self.number;
+        self.number += 1;
+        for (axis, &v) in local.outer.iter().enumerate().rev() {
+            let (quotient, label) = local.divide(axis, v, number);
+            number = quotient;
+            self.changed = axis;
+            self.digit = if label + 1 < local.forest.graph.card(VarId(v)) { label + 1 } else { 0 };
+            if axis == local.at {
+                self.label = self.digit;
+            }
+            if self.digit != 0 {
                 return;
             }
-            axis.digit = 0;
         }
     }
 }
 
 /// A factor as seen from its parent.
-pub(super) struct Local<'g, T> {
+pub(super) struct Local<'f, 'g, 'm, T> {
+    forest: &'f Forest<'g, 'm, T>,
     pub(super) factor: FactorId,
-    table: &'g [T],
     pub(super) parent: VarId,
-    /// Position of the parent in the scope: the number of its axis, unless it is last.
+    /// Position of the parent in the scope.
     pub(super) at: usize,
-    pub(super) parent_is_last: bool,
+    /// The scope without its last variable.
+    outer: &'g [u32],
     /// Entries of the scope's last variable, which the rows of the table run over.
     pub(super) last: Range<usize>,
 }
 
-impl<'g, T: Real> Local<'g, T> {
+impl<'g, T: Real> Local<'_, 'g, '_, T> {
     pub(super) fn rows(&self) -> Rows<&'g [T]> {
-        rows(self.table, self.last.len())
+        rows(self.forest.graph.table(self.factor), self.last.len())
+    }
+
+    #[inline]
+    pub(super) fn parent_is_last(&self) -> bool {
+        self.at == self.outer.len()
+    }
+
+    /// Where the entries of the children but a last one lie in an array over all variables' labels.
+    pub(super) fn outer_children(&self) -> impl Iterator<Item = Range<usize>> {
+        let children = self.outer.iter().enumerate().filter(|(i, _)| *i != self.at);
+        children.map(|(_, &v)| self.forest.range(VarId(v)))
+    }
+
+    /// Where a variable's entries begin in such an array.
+    #[inline]
+    fn base(&self, v: u32) -> usize {
+        self.forest.offsets.get(v as usize).map_or(0, |&at| at as usize)
+    }
+
+    /// A number without its last digit, and that digit, which counts the labels of `v`. The first variable has what is left.
+    #[inline]
+    fn divide(&self, axis: usize, v: u32, number: usize) -> (usize, usize) {
+        if axis == 0 {
+            return (0, number);
+        }
+        let card = self.forest.graph.card(VarId(v));
+        let quotient = number.checked_div(card).unwrap_or(0);
+        (quotient, number - quotient * card)
     }
 }
