@@ -218,12 +218,17 @@ impl GramTable {
         if self.distrusted || !fine || !fits(columns.len(), entries) {
             return None;
         }
+        let whole = all_whole(columns);
+        // Whole columns stream as well as `H` does: it must be much smaller than they are.
+        if whole && 2 * columns.len() > rows {
+            return None;
+        }
         let from = if self.serves(weight) { self.formed } else { 0 };
         let new: u64 = columns[from..].iter().map(|c| c.len() as u64).sum();
         // Pairs that meet in a row, if entries were spread evenly; they are not, but only the order of magnitude matters.
         let pairs = new * (entries / rows.max(1) as u64 + 1) / if from == 0 { 2 } else { 1 };
         // Plain products of whole columns run several times as fast as anything else here, scattered ones take twice as long as a sweep.
-        Some(if all_whole(columns) { pairs } else { 2 * pairs })
+        Some(if whole { pairs } else { 2 * pairs })
     }
 
     /// Whether what is formed is close enough to `H` with these row weights.

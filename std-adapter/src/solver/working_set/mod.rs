@@ -218,7 +218,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
             let whole = block.complete || forcing < 0.1;
             let limits = Limits {
                 gap: (forcing * gap).max(0.3 * params.gap),
-                sweeps: if whole { 1000 } else { 4 },
+                sweeps: if whole { SWEEPS } else { 4 },
                 entries: u64::MAX,
                 steps: if whole { 50 } else { 1 },
             };
@@ -371,6 +371,10 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         self.support.sort_unstable();
     }
 }
+
+/// Most sweeps before the set is looked at again: where columns are correlated and as many as rows, solving a set that is not the right one
+/// yet takes longer than finding the right one.
+const SWEEPS: u32 = 10;
 
 /// Least number of columns that are added to a working set: a quarter of all, at least so many, and at most so many, or up to four times that
 /// below a tenth of `λ_max`.

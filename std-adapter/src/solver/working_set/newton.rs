@@ -112,6 +112,8 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             spent.entries += *entries;
             each(Wanted::Slope, columns, u, self.par)
         });
+        // Here sweeps cost little beside what it took to come here.
+        let limits = Limits { sweeps: 2 * limits.sweeps, ..limits };
         let mut q = self.gram.quadratic(slopes, self.par);
         let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
         Effort {
