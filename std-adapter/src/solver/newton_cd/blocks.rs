@@ -13,7 +13,7 @@ use crate::par::{Kernel, vectorized};
 /// A block is at most so large; longer columns are cut.
 const LARGEST: usize = 256;
 
-/// `B = LLᵀ` for one block: the rows of `L`, one after the other without the zeros.
+/// `B = LLᵀ` for one block: the rows of `L`, one after the other without the zeros; each ends with the inverse of its pivot.
 struct Factor(Vec<f64>);
 
 impl Factor {
@@ -47,26 +47,27 @@ impl Kernel for Factorize<'_> {
             for k in 0..i {
                 let other = &done[k * (k + 1) / 2..][..=k];
                 let sum = dot(&own[..k], &other[..k]);
-                own[k] = (own[k] - sum) / other[k];
+                own[k] = (own[k] - sum) * other[k];
             }
             let entry = own[i];
             let pivot = entry - dot(&own[..i], &own[..i]);
-            own[i] = pivot.max(least * entry).max(f64::MIN_POSITIVE).sqrt();
+            own[i] = pivot.max(least * entry).max(f64::MIN_POSITIVE).sqrt().recip();
         }
     }
 }
 
+/// For short vectors.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((fours, rest), (others, last)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
+    let ((fours, rest), (others, last)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    let mut sums = [0.0; 4];
     for (a, b) in fours.iter().zip(others) {
-        for k in 0..8 {
+        for k in 0..4 {
             sums[k] += a[k] * b[k];
         }
     }
     let tail: f64 = rest.iter().zip(last).map(|(a, b)| a * b).sum();
-    ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])) + tail
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
 }
 
 /// `v ← B⁻¹ v`.
@@ -83,11 +84,11 @@ impl Kernel for Solve<'_> {
         let Self { factor, v } = self;
         for i in 0..v.len() {
             let row = &factor[i * (i + 1) / 2..][..=i];
-            v[i] = (v[i] - dot(&row[..i], &v[..i])) / row[i];
+            v[i] = (v[i] - dot(&row[..i], &v[..i])) * row[i];
         }
         for i in (0..v.len()).rev() {
             let row = &factor[i * (i + 1) / 2..][..=i];
-            let value = v[i] / row[i];
+            let value = v[i] * row[i];
             v[i] = value;
             v[..i].iter_mut().zip(row).for_each(|(v, l)| *v -= value * l);
         }

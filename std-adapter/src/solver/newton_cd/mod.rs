@@ -8,7 +8,8 @@
 //! - [`Schedule::Joint`], SGCRF Algorithm 1: one quadratic model of both, then one line search.
 //! - [`Schedule::Alternating`]: a Newton step in Λ with its line search, then sweeps over Θ, where `f` is quadratic and needs none.
 //! - [`Schedule::Auto`]: as the latter, and after it a joint Newton step in the entries that are not 0, some of which it may find to be 0 (`subspace`): alternation alone
-//!   converges no faster than Λ and Θ are coupled, this ends it in a few steps.
+//!   converges no faster than Λ and Θ are coupled, this ends it in a few steps. Early steps work with larger penalties ([`Penalties::times_at`]), as a warm-started path of one step a
+//!   penalty would: going to λ at once from nothing fills Λ and Θ with entries that later steps have to take out again.
 //!
 //! How ours differs from the paper: `S_xx` is never formed (a column of Θ is a Lasso in `X` itself, `O(m)` an update), columns of Θ are visited in blocks so that `(Z - KΔ_Λ)Σ` is
 //! a matrix product, sweeps end when they move little compared with the violation, and Λ begins with the best diagonal one instead of I.
@@ -120,6 +121,8 @@ const SHRINK: f64 = 0.5;
 /// Rounds of a joint step (see `subspace`), and most conjugate gradient iterations in each.
 const ROUNDS: usize = 6;
 const CONJUGATE: usize = 500;
+/// The least share of a residual that conjugate gradients are asked to reach.
+const FINEST: f64 = 1e-4;
 /// Iterations in a row without a lower violation or a lower objective after which rounding is blamed; plain alternation may be slow, which is no rounding.
 const PATIENCE: u32 = 30;
 const PATIENCE_ALTERNATING: u32 = 500;
@@ -157,6 +160,7 @@ pub fn minimize(
     let mut state = problem.state(lambda, theta).ok_or(NewtonError::Start)?;
     let mut record = Record::new(watch);
     let mut iterations = 0;
+    let mut times = if params.schedule == Schedule::Auto { f64::INFINITY } else { 1.0 };
     let patience = if params.schedule == Schedule::Alternating { PATIENCE_ALTERNATING } else { PATIENCE };
     loop {
         let slopes = problem.slopes(&state);
@@ -166,7 +170,12 @@ pub fn minimize(
         if let Some(stop) = record.verdict(at, objective, params, iterations, patience) {
             return Ok(record.finish(state, stop, iterations));
         }
-        let active = Active::new(&state, &slopes, penalties);
+        if params.schedule == Schedule::Auto {
+            // Never up again.
+            times = penalties.times_at(violation).min(times);
+        }
+        let stage = &penalties.scaled(times);
+        let active = Active::new(&state, &slopes, stage);
         let enough = 0.1 * violation;
         state = match params.schedule {
             Schedule::Joint => joint(problem, state, &slopes, penalties, &active, enough, iterations),
@@ -176,17 +185,15 @@ pub fn minimize(
             }
             // Sweeps only find the non-zeros here, conjugate gradients do the rest.
             Schedule::Auto => {
-                let state = step_lambda(problem, state, &slopes, penalties, &active, enough, 3);
-                step_theta(problem, state, penalties, &active, enough, (1, 2))
+                let state = step_lambda(problem, state, &slopes, stage, &active, enough, 3);
+                let state = step_theta(problem, state, stage, &active, enough, (1, 2));
+                // More exact as the optimum comes near, but not more than the tolerance needs.
+                let scale = penalties.lambda.max(penalties.theta);
+                let wanted = if scale > 0.0 { (0.5 * violation / scale).clamp(FINEST, 0.1) } else { FINEST };
+                let reduction = wanted.max(0.5 * params.tolerance / violation).min(0.3);
+                step_both(problem, state, stage, reduction)
             }
         };
-        if params.schedule == Schedule::Auto {
-            // More exact as the optimum comes near, but not more than the tolerance needs.
-            let scale = penalties.lambda.max(penalties.theta);
-            let wanted = if scale > 0.0 { (0.5 * violation / scale).clamp(0.003, 0.1) } else { 0.003 };
-            let reduction = wanted.max(0.5 * params.tolerance / violation).min(0.3);
-            state = step_both(problem, state, penalties, reduction);
-        }
         iterations += 1;
     }
 }
