@@ -50,6 +50,8 @@ pub struct NewtonParams {
     pub max_iterations: u64,
     /// Which order.
     pub schedule: Schedule,
+    /// Most bytes for the factors of the preconditioner of [`Schedule::Auto`].
+    pub preconditioner: u64,
 }
 
 /// A look at a run.
@@ -141,7 +143,7 @@ pub(super) fn rounding(problem: &Gaussian, objective: f64) -> f64 {
 /// let x = Dense::from_fn(4, 1, |i, _| [0.0, 0.0, 1.0, -1.0][i]);
 /// let problem = Gaussian::new(x, y, Par::Seq);
 /// let penalties = Penalties { lambda: 0.1, theta: 5.0, diagonal: false };
-/// let params = NewtonParams { penalties, tolerance: 1e-9, max_iterations: 100, schedule: Schedule::Auto };
+/// let params = NewtonParams { penalties, tolerance: 1e-9, max_iterations: 100, schedule: Schedule::Auto, preconditioner: u64::MAX };
 /// let found = minimize(&problem, problem.start(&penalties), &params, None)?;
 /// assert!((found.lambda.get(0, 0) - 0.4).abs() < 1e-9); // one over the mean square of y
 /// assert_eq!(found.theta.get(0, 0), 0.0);
@@ -191,7 +193,8 @@ pub fn minimize(
                 let scale = penalties.lambda.max(penalties.theta);
                 let wanted = if scale > 0.0 { (0.5 * violation / scale).clamp(FINEST, 0.1) } else { FINEST };
                 let reduction = wanted.max(0.5 * params.tolerance / violation).min(0.3);
-                step_both(problem, state, stage, reduction)
+                drop((slopes, active));
+                step_both(problem, state, stage, reduction, params.preconditioner)
             }
         };
         iterations += 1;
@@ -263,11 +266,11 @@ fn step_theta(
 }
 
 /// A Newton step in the entries of both that are not 0. One that would change its sign becomes 0.
-fn step_both(problem: &Gaussian, state: State, penalties: &Penalties, reduction: f64) -> State {
+fn step_both(problem: &Gaussian, state: State, penalties: &Penalties, reduction: f64, bytes: u64) -> State {
     let before = state.value + penalties.value(&state.lambda, &state.theta);
     // The rounds that find out what becomes 0 may put too much there; the plain step always leads down.
     for rounds in [ROUNDS, 1] {
-        let params = SubspaceParams { iterations: CONJUGATE, rounds, reduction };
+        let params = SubspaceParams { iterations: CONJUGATE, rounds, reduction, bytes };
         let (dl, dt, slope) = newton_step(problem, &state, penalties, &params);
         let mut share = if slope < 0.0 { 1.0 } else { 0.0 };
         while share > 1e-3 {

@@ -22,6 +22,8 @@ pub(super) struct SubspaceParams {
     pub(super) rounds: usize,
     /// Done when the residual is this share of the right side.
     pub(super) reduction: f64,
+    /// Most bytes for the factors of the preconditioner.
+    pub(super) bytes: u64,
 }
 
 /// The step as matrices `(Δ_Λ, Δ_Θ)`, and how fast the objective changes along it.
@@ -40,12 +42,13 @@ pub(super) fn newton_step(
     let start = right.largest();
     let (enough, rough) = (params.reduction * start, params.reduction.max(ROUGH) * start);
     let mut residual = right.clone();
-    let mut blocks = Blocks::new(&system, &free);
+    let mut blocks = Blocks::new(&system, &free, params.bytes);
     let (mut left, mut since) = (system.lambda.len() + system.theta.len(), 0);
     let mut single = params.rounds > 1 && system.go_single();
     for round in 1..=params.rounds {
         if since > left / STALE {
-            blocks = Blocks::new(&system, &free);
+            drop(blocks);
+            blocks = Blocks::new(&system, &free, params.bytes);
             (left, since) = (left - since, 0);
         }
         let mut run = Conjugate::new(&system, &blocks, &free, &mut residual);
