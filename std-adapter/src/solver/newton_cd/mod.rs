@@ -8,7 +8,7 @@
 //! - [`Schedule::Joint`], SGCRF Algorithm 1: one quadratic model of both, then one line search.
 //! - [`Schedule::Alternating`]: a Newton step in Λ with its line search, then sweeps over Θ, where `f` is quadratic and needs none.
 //! - [`Schedule::Auto`]: as the latter, and after it a joint Newton step in the entries that are not 0, some of which it may find to be 0 (`subspace`): alternation alone
-//!   converges no faster than Λ and Θ are coupled, this ends it in a few steps. Early steps work with larger penalties ([`Penalties::times_at`]), as a warm-started path of one step a
+//!   converges no faster than Λ and Θ are coupled, this ends it in a few steps. Early steps work with larger penalties (`Penalties::times_at`), as a warm-started path of one step a
 //!   penalty would: going to λ at once from nothing fills Λ and Θ with entries that later steps have to take out again.
 //!
 //! How ours differs from the paper: `S_xx` is never formed (a column of Θ is a Lasso in `X` itself, `O(m)` an update), columns of Θ are visited in blocks so that `(Z - KΔ_Λ)Σ` is
