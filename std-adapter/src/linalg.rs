@@ -8,6 +8,7 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::{DenseSolveCore, Llt, Solve};
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::{Accum, MatMut, MatRef, Side};
+use gibbsite_core::math::Real;
 
 /// A matrix, column after column.
 ///
@@ -132,19 +133,107 @@ fn block_width(rows: usize, inner: usize, cols: usize) -> usize {
     cols.div_ceil(parts.max(1)).max(1)
 }
 
-fn blocks(par: Par, left: MatRef<'_, f64>, right: MatRef<'_, f64>, out: &mut [f64]) {
+fn blocks<T: Real + faer::traits::ComplexField + faer::traits::Conjugate<Canonical = T>>(
+    par: Par,
+    left: MatRef<'_, T>,
+    right: MatRef<'_, T>,
+    out: &mut [T],
+) {
     let (rows, inner, cols) = (left.nrows(), left.ncols(), right.ncols());
     if rows == 0 || cols == 0 {
         return;
     }
     let width = block_width(rows, inner, cols);
-    let items: Vec<(usize, &mut [f64])> = out.chunks_mut(width * rows).enumerate().collect();
+    let items: Vec<(usize, &mut [T])> = out.chunks_mut(width * rows).enumerate().collect();
     par.map(items, |(k, chunk)| {
         let wide = chunk.len() / rows;
         let part = right.subcols(k * width, wide);
         let target = MatMut::from_column_major_slice_mut(chunk, rows, wide);
-        matmul(target, Accum::Replace, left, part, 1.0, faer::Par::Seq);
+        matmul(target, Accum::Replace, left, part, T::from_f64(1.0), faer::Par::Seq);
     });
+}
+
+/// A matrix in single precision: half as much to read, for what is judged in double precision afterwards.
+#[derive(Clone, Debug)]
+pub(crate) struct Single {
+    rows: usize,
+    cols: usize,
+    values: Vec<f32>,
+}
+
+impl From<&Dense> for Single {
+    fn from(a: &Dense) -> Self {
+        Self { rows: a.rows, cols: a.cols, values: a.values.iter().map(|v| *v as f32).collect() }
+    }
+}
+
+/// What code for either precision needs of a matrix.
+pub(crate) trait Columns: Sync {
+    /// What an entry is.
+    type Number: Real + Send + Sync;
+    fn zeros(rows: usize, cols: usize) -> Self;
+    fn col(&self, j: usize) -> &[Self::Number];
+    fn values_mut(&mut self) -> &mut [Self::Number];
+    /// `A B`; inside [`Par::run`].
+    fn times(&self, par: Par, b: &Self) -> Self;
+    /// Rows become columns.
+    fn turned(&self) -> Self;
+}
+
+impl Columns for Dense {
+    type Number = f64;
+
+    fn zeros(rows: usize, cols: usize) -> Self {
+        Self::zeros(rows, cols)
+    }
+
+    #[inline(always)]
+    fn col(&self, j: usize) -> &[f64] {
+        self.col(j)
+    }
+
+    fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
+    fn times(&self, par: Par, b: &Self) -> Self {
+        product(par, self, b)
+    }
+
+    fn turned(&self) -> Self {
+        self.transposed()
+    }
+}
+
+impl Columns for Single {
+    type Number = f32;
+
+    fn zeros(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, values: vec![0.0; rows * cols] }
+    }
+
+    #[inline(always)]
+    fn col(&self, j: usize) -> &[f32] {
+        &self.values[j * self.rows..(j + 1) * self.rows]
+    }
+
+    fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+
+    fn times(&self, par: Par, b: &Self) -> Self {
+        let mut out = Self::zeros(self.rows, b.cols);
+        let a = MatRef::from_column_major_slice(&self.values, self.rows, self.cols);
+        let b = MatRef::from_column_major_slice(&b.values, b.rows, b.cols);
+        blocks(par, a, b, &mut out.values);
+        out
+    }
+
+    fn turned(&self) -> Self {
+        let (rows, cols) = (self.rows, self.cols);
+        let values = (0..rows).flat_map(|i| (0..cols).map(move |j| i + j * rows)).map(|k| self.values[k]);
+        Self { rows: cols, cols: rows, values: values.collect() }
+    }
 }
 
 /// `A B`; inside [`Par::run`].

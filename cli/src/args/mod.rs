@@ -72,3 +72,23 @@ pub(crate) struct Common {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
+
+/// A number of bytes: digits, perhaps with a point, and B, KiB, MiB, GiB, KB, MB, GB or nothing.
+fn size(typed: &str) -> Result<u64, String> {
+    let digits = typed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(typed.len());
+    let (number, unit) = typed.split_at(digits);
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kib" => 1024.0,
+        "mib" => 1048576.0,
+        "gib" => 1073741824.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        _ => return Err("expected a size such as 2GiB or 800MiB".into()),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number * unit >= 1.0 => Ok((number * unit) as u64),
+        _ => Err("expected a size above 0 such as 2GiB or 800MiB".into()),
+    }
+}

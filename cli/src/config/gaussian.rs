@@ -87,6 +87,9 @@ impl GaussianFit {
             Typed::Fista => (GaussianSolver::Fista, "fista", 100_000),
             Typed::Owlqn => (GaussianSolver::Owlqn, "owlqn", 100_000),
         };
+        if typed.memory.is_some() && !matches!(solver, GaussianSolver::Newton(_)) {
+            usage.wrong(&format!("--memory is not for --solver {name}"));
+        }
         let params = GaussianParams {
             theta: match (typed.lambda_theta, typed.theta_factor) {
                 (Some(value), _) => Theta::Value(value),
@@ -100,6 +103,7 @@ impl GaussianFit {
             tolerance: typed.tolerance,
             max_iterations: typed.max_iter.unwrap_or(most),
             par: common.par,
+            memory: typed.memory,
             ..GaussianParams::new(typed.lambda.unwrap_or(0.0))
         };
         Ok(Self {

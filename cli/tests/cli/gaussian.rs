@@ -344,6 +344,26 @@ fn early_ends_have_their_own_exit_code() {
     assert_eq!(held["converged"], false);
 }
 
+/// A budget that is too small is refused with what is needed; sizes and solvers are checked as usage.
+#[test]
+fn memory_is_budgeted() {
+    let folder = data();
+    let fit = |more: &[&str]| run_in(folder.path(), &[&FIT[..], &["--lambda", "0.1"], more].concat());
+    let run = fit(&["--memory", "10KB"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    assert!(
+        run.stderr.starts_with("error: the fit needs about 1 MiB of memory and 0 MiB are allowed"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(fit(&["--memory", "0.5MiB", "--json"]).code, 0);
+    for wrong in
+        [&["--memory", "much"][..], &["--memory", "0GiB"], &["--memory", "1GiB", "--solver", "fista"]]
+    {
+        assert_eq!(fit(wrong).code, 2, "{wrong:?}");
+    }
+}
+
 #[test]
 fn bad_input_is_named() {
     let whole = csv("a,b,c", |k| row(k).1.to_vec());

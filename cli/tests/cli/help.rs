@@ -1280,6 +1280,14 @@ fn gaussian_fit() {
           --max-iter <N>
               Most outer iterations, at each λ; 1000 unless said, 100000 for fista and owlqn
 
+          --memory <SIZE>
+              Memory that the fit may take, for instance `2GiB` or `800MiB`; without it there is no
+              limit. In bytes it needs about 28·m·n + 80·m·p + 104·p² + 32·n·p for m rows, n inputs and
+              p outputs (4000 inputs, 1000 outputs, 2500 rows: 717 MiB), a tenth more for what grows
+              with the non-zeros, and 8·(p² + n·p) for each λ of a path; less is an error, before
+              anything is computed. What is left decides how large the blocks of the preconditioner are:
+              a tight budget costs time, not exactness. Not for fista and owlqn
+
           --model <OUT>
               Write the model to FILE, for `gaussian predict` and `inspect`; of a path, the last
 

@@ -81,7 +81,7 @@ pub fn cross_validate(
     }
     let grid = {
         let prepared = Prepared::new(x, y, weights, params)?;
-        penalties(Run::new(&prepared, params).lambda_max, how.points, how.ratio)?
+        penalties(Run::new(&prepared, params, 0).lambda_max, how.points, how.ratio)?
     };
     let fold_of = deal(rows, how);
     let (outer, inner) =
@@ -89,7 +89,9 @@ pub fn cross_validate(
     let one = |fold: usize| -> Result<Vec<(f64, f64, bool)>, GaussianError> {
         let (kept, held) = cv::split(&fold_of, fold);
         let own: Option<Vec<f64>> = weights.map(|w| kept.iter().map(|&i| w[i]).collect());
-        let params = GaussianParams { par: inner, ..params.clone() };
+        // Folds that run at the same time share what is allowed.
+        let memory = params.memory.map(|bytes| bytes / outer.count().min(how.folds) as u64);
+        let params = GaussianParams { par: inner, memory, ..params.clone() };
         let grid = grid.clone();
         let fits = along(
             &x.select_rows(&kept),

@@ -58,6 +58,13 @@ pub enum GaussianError {
         /// Rows.
         rows: usize,
     },
+    /// The memory that is allowed is not enough.
+    Memory {
+        /// Bytes that are needed.
+        need: u64,
+        /// Bytes that are allowed.
+        budget: u64,
+    },
     /// Interrupted before there was anything to choose from.
     Interrupted,
 }
@@ -102,6 +109,12 @@ impl fmt::Display for GaussianError {
             Self::Folds { folds, rows } => write!(
                 f,
                 "{folds} folds of {rows} rows: expected at least 2 folds, and at least 2 rows left to learn from"
+            ),
+            Self::Memory { need, budget } => write!(
+                f,
+                "the fit needs about {} MiB of memory and {} MiB are allowed: allow more, or leave out inputs or outputs",
+                need.div_ceil(1 << 20),
+                budget >> 20
             ),
             Self::Interrupted => write!(f, "interrupted before a penalty was tried on all folds"),
         }

@@ -1,6 +1,7 @@
 //! One fit, and what every fit of a path shares.
 
 use super::error::GaussianError;
+use super::memory::left;
 use super::prepare::Prepared;
 use super::refit::refit;
 use crate::linalg::{Cholesky, Dense};
@@ -63,6 +64,8 @@ pub struct GaussianParams {
     pub max_iterations: u64,
     /// Threads; the result does not depend on them.
     pub par: Par,
+    /// Bytes that the fit may take, as [`memory`](super::memory) counts them; `None` for no limit. For [`GaussianSolver::Newton`] only.
+    pub memory: Option<u64>,
 }
 
 impl GaussianParams {
@@ -79,6 +82,7 @@ impl GaussianParams {
             tolerance: 1e-6,
             max_iterations: 1000,
             par: Par::Seq,
+            memory: None,
         }
     }
 
@@ -131,18 +135,20 @@ pub(super) struct Run<'a> {
     prepared: &'a Prepared,
     params: &'a GaussianParams,
     pub(super) lambda_max: f64,
+    /// Bytes for the preconditioner.
+    left: u64,
     /// Where the last one ended.
     at: Option<(Dense, Dense)>,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(prepared: &'a Prepared, params: &'a GaussianParams) -> Self {
+    pub(super) fn new(prepared: &'a Prepared, params: &'a GaussianParams, left: u64) -> Self {
         let factor = match params.theta {
             Theta::Factor(factor) => factor,
             // A λ_Θ of its own does not fall with λ_Λ.
             Theta::Value(_) => f64::INFINITY,
         };
-        Self { prepared, params, lambda_max: prepared.problem.lambda_max(factor), at: None }
+        Self { prepared, params, lambda_max: prepared.problem.lambda_max(factor), left, at: None }
     }
 
     pub(super) fn solve(
@@ -160,6 +166,7 @@ impl<'a> Run<'a> {
             penalties,
             tolerance: params.tolerance * scale,
             max_iterations: params.max_iterations,
+            preconditioner: self.left,
             schedule: match params.solver {
                 GaussianSolver::Newton(schedule) => schedule,
                 GaussianSolver::Fista | GaussianSolver::Owlqn => Schedule::Auto,
@@ -259,7 +266,8 @@ pub fn fit(
     check(params, params.lambda)?;
     params.par.run(|par| {
         let params = GaussianParams { par, ..params.clone() };
+        let left = left(&params, (x.rows(), x.cols(), y.cols()), 1)?;
         let prepared = Prepared::new(x, y, weights, &params)?;
-        Run::new(&prepared, &params).solve(params.lambda, watch)
+        Run::new(&prepared, &params, left).solve(params.lambda, watch)
     })
 }

@@ -8,6 +8,7 @@ pub mod cv;
 mod error;
 pub mod factor;
 mod fit;
+pub mod memory;
 pub mod normal;
 mod path;
 pub mod predict;

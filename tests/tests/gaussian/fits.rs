@@ -111,20 +111,22 @@ proptest! {
     }
 }
 
-/// Larger than what the textbook can do, also with more inputs than samples: to a violation of 10⁻⁶ λ, objectives agree to 10⁻⁸.
+/// Larger than what the textbook can do, also with more inputs than samples: to a violation of 10⁻⁶ λ (the default solver: 10⁻⁸ λ), objectives agree to 10⁻⁸.
 #[test]
 fn newton_and_alternating_agree() {
+    let tolerances = [1e-8, 1e-6, 1e-6];
     for (seed, m, n, p, lambda) in [(1, 60, 30, 12, 0.1), (2, 25, 60, 10, 0.2), (3, 400, 8, 15, 0.02)] {
         let (x, y) = data(seed, m, n, p);
         let book = textbook(x, y, n, lambda, lambda);
         let found: Vec<_> = SOLVERS[..3]
             .iter()
-            .map(|&s| solve(&book, &GaussianParams { tolerance: 1e-6, ..exact(s) }))
+            .zip(tolerances)
+            .map(|(&s, tolerance)| solve(&book, &GaussianParams { tolerance, ..exact(s) }))
             .collect();
-        for one in &found {
+        for (one, tolerance) in found.iter().zip(tolerances) {
             assert!(one.converged, "{seed} {:?} {}", one.stop, one.violation);
             let (l, t) = (rows(&one.lambda), rows(&one.theta));
-            assert!(book.violation(&l, &t) <= 1.01e-6 * lambda, "{seed}");
+            assert!(book.violation(&l, &t) <= 1.01 * tolerance * lambda, "{seed}");
             let apart = (one.objective - found[0].objective).abs() / found[0].objective.abs();
             assert!(apart <= 1e-8, "{seed}: {apart}");
         }

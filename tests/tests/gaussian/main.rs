@@ -7,6 +7,7 @@ mod baselines;
 mod device;
 mod fits;
 mod forecasts;
+mod memory;
 mod models;
 mod sec51;
 

@@ -132,6 +132,7 @@ fn blame(config: &Config, x: &Numbers, y: &Numbers, error: &GaussianError) -> an
             let name = config.weights.as_deref().map(crate::cmd::name).unwrap_or_default();
             anyhow!("{name}: {error}")
         }
+        GaussianError::Memory { .. } => anyhow!("{error}"),
         _ => anyhow!("{yn}: {error}"),
     }
 }

@@ -10,10 +10,24 @@
 use super::curvature::{System, Vector};
 use crate::par::{Kernel, vectorized};
 
-/// A block is at most so large; longer columns are cut.
+/// A block is at most so large; longer columns are cut. Smaller ones where memory is short, but not below the second number.
 const LARGEST: usize = 256;
+const SMALLEST: usize = 4;
 
-/// `B = LLᵀ` for one block: the rows of `L`, one after the other without the zeros.
+/// The largest blocks whose factors take at most so many bytes, for lists of these lengths.
+fn largest(lengths: impl Iterator<Item = usize> + Clone, bytes: u64) -> usize {
+    let triangle = |size: usize| (size * (size + 1) / 2) as u64;
+    let entries = |most: usize| -> u64 {
+        lengths.clone().map(|len| (len / most) as u64 * triangle(most) + triangle(len % most)).sum()
+    };
+    let mut most = LARGEST;
+    while most > SMALLEST && 8 * entries(most) > bytes {
+        most /= 2;
+    }
+    most
+}
+
+/// `B = LLᵀ` for one block: the rows of `L`, one after the other without the zeros; each ends with the inverse of its pivot.
 struct Factor(Vec<f64>);
 
 impl Factor {
@@ -47,26 +61,27 @@ impl Kernel for Factorize<'_> {
             for k in 0..i {
                 let other = &done[k * (k + 1) / 2..][..=k];
                 let sum = dot(&own[..k], &other[..k]);
-                own[k] = (own[k] - sum) / other[k];
+                own[k] = (own[k] - sum) * other[k];
             }
             let entry = own[i];
             let pivot = entry - dot(&own[..i], &own[..i]);
-            own[i] = pivot.max(least * entry).max(f64::MIN_POSITIVE).sqrt();
+            own[i] = pivot.max(least * entry).max(f64::MIN_POSITIVE).sqrt().recip();
         }
     }
 }
 
+/// For short vectors.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((fours, rest), (others, last)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
+    let ((fours, rest), (others, last)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    let mut sums = [0.0; 4];
     for (a, b) in fours.iter().zip(others) {
-        for k in 0..8 {
+        for k in 0..4 {
             sums[k] += a[k] * b[k];
         }
     }
     let tail: f64 = rest.iter().zip(last).map(|(a, b)| a * b).sum();
-    ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])) + tail
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
 }
 
 /// `v ← B⁻¹ v`.
@@ -83,11 +98,11 @@ impl Kernel for Solve<'_> {
         let Self { factor, v } = self;
         for i in 0..v.len() {
             let row = &factor[i * (i + 1) / 2..][..=i];
-            v[i] = (v[i] - dot(&row[..i], &v[..i])) / row[i];
+            v[i] = (v[i] - dot(&row[..i], &v[..i])) * row[i];
         }
         for i in (0..v.len()).rev() {
             let row = &factor[i * (i + 1) / 2..][..=i];
-            let value = v[i] / row[i];
+            let value = v[i] * row[i];
             v[i] = value;
             v[..i].iter_mut().zip(row).for_each(|(v, l)| *v -= value * l);
         }
@@ -115,17 +130,24 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Of the entries that are free: those where `free` is not 0.
-    pub(super) fn new(system: &System<'_>, free: &Vector) -> Self {
+    /// Of the entries that are free: those where `free` is not 0. Their factors take at most so many bytes, unless even the smallest blocks take more.
+    pub(super) fn new(system: &System<'_>, free: &Vector, bytes: u64) -> Self {
         let System { problem, state, lambda, theta, psi, .. } = system;
         let (p, n) = (problem.outputs(), problem.inputs());
         let sigma = &state.sigma;
-        let mut parts: Vec<(usize, Vec<u32>)> = Vec::new();
+        let columns: Vec<Vec<u32>> = (0..p)
+            .map(|j| lambda.range(j).filter(|&k| free.lambda[k] != 0.0).map(|k| k as u32).collect())
+            .collect();
+        let mut rows: Vec<Vec<(u32, u32)>> = vec![Vec::new(); n];
         for j in 0..p {
-            let places: Vec<u32> =
-                lambda.range(j).filter(|&k| free.lambda[k] != 0.0).map(|k| k as u32).collect();
-            parts.extend(places.chunks(LARGEST).map(|part| (j, part.to_vec())));
+            for k in theta.range(j).filter(|&k| free.theta[k] != 0.0) {
+                rows[theta.rows[k] as usize].push((k as u32, j as u32));
+            }
         }
+        let most = largest(columns.iter().map(Vec::len).chain(rows.iter().map(Vec::len)), bytes);
+        let parts =
+            columns.iter().enumerate().flat_map(|(j, c)| c.chunks(most).map(move |part| (j, part.to_vec())));
+        let parts: Vec<(usize, Vec<u32>)> = parts.collect();
         let own = problem.par.map(parts, |(j, places)| {
             let rows: Vec<u32> = places.iter().map(|&k| lambda.rows[k as usize]).collect();
             let (sjj, qjj) = (sigma.get(j, j), psi.get(j, j));
@@ -139,14 +161,7 @@ impl Blocks {
             });
             Block { places, factor }
         });
-        let mut rows: Vec<Vec<(u32, u32)>> = vec![Vec::new(); n];
-        for j in 0..p {
-            for k in theta.range(j).filter(|&k| free.theta[k] != 0.0) {
-                rows[theta.rows[k] as usize].push((k as u32, j as u32));
-            }
-        }
-        let rows =
-            rows.iter().enumerate().flat_map(|(i, row)| row.chunks(LARGEST).map(move |part| (i, part)));
+        let rows = rows.iter().enumerate().flat_map(|(i, row)| row.chunks(most).map(move |part| (i, part)));
         let theta = problem.par.map(rows.collect(), |(i, part)| {
             let scale = 2.0 * problem.x_norm2[i] / problem.samples;
             let factor =

@@ -4,7 +4,7 @@
 //! `Δ_Λ ↦ ΣΔ_ΛΣ - (KᵀG + GᵀK)/m`, `Δ_Θ ↦ 2XᵀG/m`.
 
 use super::gather::{Dots, Sums};
-use crate::linalg::{Dense, product, transposed_product};
+use crate::linalg::{Columns, Dense, Single, product, transposed_product};
 use crate::objective::gaussian::{Gaussian, Penalties, State};
 use crate::par::vectorized;
 
@@ -76,6 +76,8 @@ pub(super) struct System<'a> {
     half: Dense,
     /// `C = KᵀX/m`, where it pays.
     cross: Option<Dense>,
+    /// `X`, `K` and `Σ` in single precision.
+    single: Option<[Single; 3]>,
 }
 
 impl<'a> System<'a> {
@@ -97,7 +99,22 @@ impl<'a> System<'a> {
             (next[i] - 1) as u32
         });
         let mirror = mirror.collect();
-        Self { problem, state, lambda, theta, mirror, psi, half, cross }
+        Self { problem, state, lambda, theta, mirror, psi, half, cross, single: None }
+    }
+
+    /// From now on [`apply`](Self::apply) computes in single precision where Λ has few entries. Whether it does.
+    pub(super) fn go_single(&mut self) -> bool {
+        let Self { problem, state, .. } = self;
+        self.single = self
+            .cross
+            .is_none()
+            .then(|| [Single::from(&problem.x), Single::from(&state.k), Single::from(&state.sigma)]);
+        self.single.is_some()
+    }
+
+    /// From now on it computes in double precision.
+    pub(super) fn go_double(&mut self) {
+        self.single = None;
     }
 
     /// `(Λ, Θ)` at the support.
@@ -167,45 +184,51 @@ impl<'a> System<'a> {
 
     /// The Hessian times `v`.
     pub(super) fn apply(&self, v: &Vector) -> Vector {
+        match &self.single {
+            Some([x, k, sigma]) => self.apply_by_samples(v, x, k, sigma),
+            None => self.apply_exactly(v),
+        }
+    }
+
+    /// The same, in double precision.
+    pub(super) fn apply_exactly(&self, v: &Vector) -> Vector {
         match &self.cross {
             Some(cross) => self.apply_by_moments(v, cross),
-            None => self.apply_by_samples(v),
+            None => self.apply_by_samples(v, &self.problem.x, &self.state.k, &self.state.sigma),
         }
     }
 
     /// Where Λ has few entries: nothing is formed but what their columns need.
-    fn apply_by_samples(&self, v: &Vector) -> Vector {
-        let Self { problem, state, .. } = self;
+    fn apply_by_samples<M: Columns>(&self, v: &Vector, x: &M, k: &M, sigma: &M) -> Vector {
+        let problem = self.problem;
         let (m, p) = (problem.x.rows(), problem.outputs());
         let samples = problem.samples;
         // T = XΔ_Θ - KΔ_Λ and A = ΣΔ_Λ, a column at a time.
-        let mut t = Dense::zeros(m, p);
-        let mut a = Dense::zeros(p, p);
+        let (mut t, mut a) = (M::zeros(m, p), M::zeros(p, p));
         let items: Vec<_> =
             t.values_mut().chunks_mut(m.max(1)).zip(a.values_mut().chunks_mut(p)).enumerate().collect();
         problem.par.map(items, |(j, (t, a))| {
             let (own, other) = (self.theta.range(j), self.lambda.range(j));
             let (rows, pairs) = (&self.theta.rows[own.clone()], &self.lambda.rows[other.clone()]);
-            vectorized(Sums { matrix: &problem.x, rows, weights: &v.theta[own], sign: 1.0, out: t });
+            vectorized(Sums { matrix: x, rows, weights: &v.theta[own], sign: 1.0, out: t });
             let weights = &v.lambda[other];
-            vectorized(Sums { matrix: &state.k, rows: pairs, weights, sign: -1.0, out: t });
-            vectorized(Sums { matrix: &state.sigma, rows: pairs, weights, sign: 1.0, out: a });
+            vectorized(Sums { matrix: k, rows: pairs, weights, sign: -1.0, out: t });
+            vectorized(Sums { matrix: sigma, rows: pairs, weights, sign: 1.0, out: a });
         });
-        let g = product(problem.par, &t, &state.sigma);
+        let g = t.times(problem.par, sigma);
         let theta = self.by_columns(&self.theta, |j, rows, out| {
-            vectorized(Dots { matrix: &problem.x, rows, vector: g.col(j), scale: 2.0 / samples, out });
+            vectorized(Dots { matrix: x, rows, vector: g.col(j), scale: 2.0 / samples, out });
         });
-        // (ΣΔΣ)_ij = row i of A times column j of Σ: rows of A are wanted as columns.
-        let a = a.transposed();
-        let lambda = self.by_columns(&self.lambda, |j, rows, out| {
+        // (ΣΔΣ)_ij = row i of A times column j of Σ: rows of A are wanted as columns. Of the two mirrored terms one is computed.
+        let a = a.turned();
+        let half = self.by_columns(&self.lambda, |j, rows, out| {
             let mut part = vec![0.0; rows.len()];
-            let scale = -1.0 / samples;
-            vectorized(Dots { matrix: &a, rows, vector: state.sigma.col(j), scale: 1.0, out });
-            vectorized(Dots { matrix: &state.k, rows, vector: g.col(j), scale, out: &mut part });
-            out.iter_mut().zip(&part).for_each(|(o, p)| *o += p);
-            vectorized(Dots { matrix: &g, rows, vector: state.k.col(j), scale, out: &mut part });
+            vectorized(Dots { matrix: &a, rows, vector: sigma.col(j), scale: 0.5, out });
+            let vector = g.col(j);
+            vectorized(Dots { matrix: k, rows, vector, scale: -1.0 / samples, out: &mut part });
             out.iter_mut().zip(&part).for_each(|(o, p)| *o += p);
         });
+        let lambda = half.iter().zip(&self.mirror).map(|(own, &k)| own + half[k as usize]).collect();
         Vector { lambda, theta }
     }
 

@@ -8,7 +8,8 @@
 //! - [`Schedule::Joint`], SGCRF Algorithm 1: one quadratic model of both, then one line search.
 //! - [`Schedule::Alternating`]: a Newton step in Λ with its line search, then sweeps over Θ, where `f` is quadratic and needs none.
 //! - [`Schedule::Auto`]: as the latter, and after it a joint Newton step in the entries that are not 0, some of which it may find to be 0 (`subspace`): alternation alone
-//!   converges no faster than Λ and Θ are coupled, this ends it in a few steps.
+//!   converges no faster than Λ and Θ are coupled, this ends it in a few steps. Early steps work with larger penalties (`Penalties::times_at`), as a warm-started path of one step a
+//!   penalty would: going to λ at once from nothing fills Λ and Θ with entries that later steps have to take out again.
 //!
 //! How ours differs from the paper: `S_xx` is never formed (a column of Θ is a Lasso in `X` itself, `O(m)` an update), columns of Θ are visited in blocks so that `(Z - KΔ_Λ)Σ` is
 //! a matrix product, sweeps end when they move little compared with the violation, and Λ begins with the best diagonal one instead of I.
@@ -49,6 +50,8 @@ pub struct NewtonParams {
     pub max_iterations: u64,
     /// Which order.
     pub schedule: Schedule,
+    /// Most bytes for the factors of the preconditioner of [`Schedule::Auto`].
+    pub preconditioner: u64,
 }
 
 /// A look at a run.
@@ -120,6 +123,8 @@ const SHRINK: f64 = 0.5;
 /// Rounds of a joint step (see `subspace`), and most conjugate gradient iterations in each.
 const ROUNDS: usize = 6;
 const CONJUGATE: usize = 500;
+/// The least share of a residual that conjugate gradients are asked to reach.
+const FINEST: f64 = 1e-4;
 /// Iterations in a row without a lower violation or a lower objective after which rounding is blamed; plain alternation may be slow, which is no rounding.
 const PATIENCE: u32 = 30;
 const PATIENCE_ALTERNATING: u32 = 500;
@@ -138,7 +143,7 @@ pub(super) fn rounding(problem: &Gaussian, objective: f64) -> f64 {
 /// let x = Dense::from_fn(4, 1, |i, _| [0.0, 0.0, 1.0, -1.0][i]);
 /// let problem = Gaussian::new(x, y, Par::Seq);
 /// let penalties = Penalties { lambda: 0.1, theta: 5.0, diagonal: false };
-/// let params = NewtonParams { penalties, tolerance: 1e-9, max_iterations: 100, schedule: Schedule::Auto };
+/// let params = NewtonParams { penalties, tolerance: 1e-9, max_iterations: 100, schedule: Schedule::Auto, preconditioner: u64::MAX };
 /// let found = minimize(&problem, problem.start(&penalties), &params, None)?;
 /// assert!((found.lambda.get(0, 0) - 0.4).abs() < 1e-9); // one over the mean square of y
 /// assert_eq!(found.theta.get(0, 0), 0.0);
@@ -157,6 +162,7 @@ pub fn minimize(
     let mut state = problem.state(lambda, theta).ok_or(NewtonError::Start)?;
     let mut record = Record::new(watch);
     let mut iterations = 0;
+    let mut times = if params.schedule == Schedule::Auto { f64::INFINITY } else { 1.0 };
     let patience = if params.schedule == Schedule::Alternating { PATIENCE_ALTERNATING } else { PATIENCE };
     loop {
         let slopes = problem.slopes(&state);
@@ -166,7 +172,12 @@ pub fn minimize(
         if let Some(stop) = record.verdict(at, objective, params, iterations, patience) {
             return Ok(record.finish(state, stop, iterations));
         }
-        let active = Active::new(&state, &slopes, penalties);
+        if params.schedule == Schedule::Auto {
+            // Never up again.
+            times = penalties.times_at(violation).min(times);
+        }
+        let stage = &penalties.scaled(times);
+        let active = Active::new(&state, &slopes, stage);
         let enough = 0.1 * violation;
         state = match params.schedule {
             Schedule::Joint => joint(problem, state, &slopes, penalties, &active, enough, iterations),
@@ -176,17 +187,16 @@ pub fn minimize(
             }
             // Sweeps only find the non-zeros here, conjugate gradients do the rest.
             Schedule::Auto => {
-                let state = step_lambda(problem, state, &slopes, penalties, &active, enough, 3);
-                step_theta(problem, state, penalties, &active, enough, (1, 2))
+                let state = step_lambda(problem, state, &slopes, stage, &active, enough, 3);
+                let state = step_theta(problem, state, stage, &active, enough, (1, 2));
+                // More exact as the optimum comes near, but not more than the tolerance needs.
+                let scale = penalties.lambda.max(penalties.theta);
+                let wanted = if scale > 0.0 { (0.5 * violation / scale).clamp(FINEST, 0.1) } else { FINEST };
+                let reduction = wanted.max(0.5 * params.tolerance / violation).min(0.3);
+                drop((slopes, active));
+                step_both(problem, state, stage, reduction, params.preconditioner)
             }
         };
-        if params.schedule == Schedule::Auto {
-            // More exact as the optimum comes near, but not more than the tolerance needs.
-            let scale = penalties.lambda.max(penalties.theta);
-            let wanted = if scale > 0.0 { (0.5 * violation / scale).clamp(0.003, 0.1) } else { 0.003 };
-            let reduction = wanted.max(0.5 * params.tolerance / violation).min(0.3);
-            state = step_both(problem, state, penalties, reduction);
-        }
         iterations += 1;
     }
 }
@@ -256,11 +266,11 @@ fn step_theta(
 }
 
 /// A Newton step in the entries of both that are not 0. One that would change its sign becomes 0.
-fn step_both(problem: &Gaussian, state: State, penalties: &Penalties, reduction: f64) -> State {
+fn step_both(problem: &Gaussian, state: State, penalties: &Penalties, reduction: f64, bytes: u64) -> State {
     let before = state.value + penalties.value(&state.lambda, &state.theta);
     // The rounds that find out what becomes 0 may put too much there; the plain step always leads down.
     for rounds in [ROUNDS, 1] {
-        let params = SubspaceParams { iterations: CONJUGATE, rounds, reduction };
+        let params = SubspaceParams { iterations: CONJUGATE, rounds, reduction, bytes };
         let (dl, dt, slope) = newton_step(problem, &state, penalties, &params);
         let mut share = if slope < 0.0 { 1.0 } else { 0.0 };
         while share > 1e-3 {

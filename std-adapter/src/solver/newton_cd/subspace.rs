@@ -6,7 +6,8 @@
 //! `sec51`, p = 50, the accepted share of steps was about 1/32, and is 1 now. Which entries of the complement should come in is for the sweeps to say.
 //!
 //! Input: state and penalties; output: the step and its slope; a round ends when the largest entry of the residual is at most `reduction` times that of the right side.
-//! `H` is of [`curvature`](super::curvature), preconditioned by [`Blocks`].
+//! `H` is of [`curvature`](super::curvature), preconditioned by [`Blocks`]; products with it are in single precision where Λ is sparse, and the residual that ends the last round is
+//! computed in double precision: where that disagrees, the next round goes on from it, in double precision if single precision brought less than a half.
 
 use super::blocks::Blocks;
 use super::curvature::{Support, System, Vector};
@@ -21,6 +22,8 @@ pub(super) struct SubspaceParams {
     pub(super) rounds: usize,
     /// Done when the residual is this share of the right side.
     pub(super) reduction: f64,
+    /// Most bytes for the factors of the preconditioner.
+    pub(super) bytes: u64,
 }
 
 /// The step as matrices `(Δ_Λ, Δ_Θ)`, and how fast the objective changes along it.
@@ -34,27 +37,51 @@ pub(super) fn newton_step(
     let theta = Support::of(&state.theta, |_, _, v| v != 0.0);
     let (mut found, mut free) =
         (Vector::constant(0.0, &lambda, &theta), Vector::constant(1.0, &lambda, &theta));
-    let system = System::new(problem, state, lambda, theta);
+    let mut system = System::new(problem, state, lambda, theta);
     let (right, at) = (system.right_side(penalties), system.current());
     let start = right.largest();
+    let (enough, rough) = (params.reduction * start, params.reduction.max(ROUGH) * start);
     let mut residual = right.clone();
-    let mut exact = false;
+    let mut blocks = Blocks::new(&system, &free, params.bytes);
+    let (mut left, mut since) = (system.lambda.len() + system.theta.len(), 0);
+    let mut single = params.rounds > 1 && system.go_single();
     for round in 1..=params.rounds {
-        let blocks = Blocks::new(&system, &free);
-        exact |= round == params.rounds;
-        let wanted = if exact { params.reduction } else { params.reduction.max(ROUGH) };
-        let enough = wanted * start;
-        conjugate(&system, &blocks, &free, (&mut found, &mut residual), enough, params.iterations);
+        if since > left / STALE {
+            drop(blocks);
+            blocks = Blocks::new(&system, &free, params.bytes);
+            (left, since) = (left - since, 0);
+        }
+        let mut run = Conjugate::new(&system, &blocks, &free, &mut residual);
+        let before = residual.largest();
         if round == params.rounds {
+            run.until(&free, (&mut found, &mut residual), enough, params.iterations);
             break;
         }
-        let crossed = stop_at_zero(&system, &at, &mut free, &mut found, penalties.diagonal);
-        if crossed == 0 && wanted <= params.reduction {
+        run.until(&free, (&mut found, &mut residual), rough, params.iterations);
+        let mut crossed = stop_at_zero(&system, &at, &mut free, &mut found, penalties.diagonal);
+        if crossed == 0 && rough > enough {
+            // Nothing has changed: the same run goes on.
+            run.until(&free, (&mut found, &mut residual), enough, params.iterations);
+            crossed = stop_at_zero(&system, &at, &mut free, &mut found, penalties.diagonal);
+        }
+        if crossed == 0 && !single {
             break;
         }
-        exact = crossed == 0;
+        since += crossed;
         residual = right.clone();
-        residual.zip(&system.apply(&found), |r, t| *r -= t);
+        residual.zip(&system.apply_exactly(&found), |r, t| *r -= t);
+        if crossed == 0 {
+            // What single precision says is believed only as far as double precision confirms it.
+            residual.zip(&free, |r, f| *r *= f);
+            let after = residual.largest();
+            if after <= 2.0 * enough {
+                break;
+            }
+            if after > 0.5 * before {
+                system.go_double();
+                single = false;
+            }
+        }
     }
     let slope = -found.dot(&right);
     let (dl, dt) = system.matrices(&found);
@@ -63,6 +90,8 @@ pub(super) fn newton_step(
 
 /// How exactly a step is solved while it is not known which entries it takes to 0.
 const ROUGH: f64 = 0.1;
+/// The preconditioner is formed again when one of so many entries is free no more; until then their places in it are masked.
+const STALE: usize = 8;
 
 /// Entries that `found` would take past 0 stop there and are free no more. How many.
 fn stop_at_zero(
@@ -95,35 +124,55 @@ fn stop_at_zero(
     crossed
 }
 
-/// Conjugate gradients in the entries that are free, from `found` with `residual`, until no entry of the residual is above `enough`, `most` times at the most.
-fn conjugate(
-    system: &System<'_>,
-    blocks: &Blocks,
-    free: &Vector,
-    (found, residual): (&mut Vector, &mut Vector),
-    enough: f64,
-    most: usize,
-) {
-    residual.zip(free, |r, f| *r *= f);
-    let mut along = blocks.apply(system, residual);
-    let mut size = residual.dot(&along);
-    let mut steps = 0;
-    while steps < most && size > 0.0 && residual.largest() > enough {
-        let mut turned = system.apply(&along);
-        turned.zip(free, |t, f| *t *= f);
-        let bend = along.dot(&turned);
-        // Not positive only through rounding.
-        if bend <= 0.0 || !bend.is_finite() {
-            break;
+/// Conjugate gradients in the entries that are free: a run that can be stopped, looked at and gone on with.
+struct Conjugate<'a> {
+    system: &'a System<'a>,
+    blocks: &'a Blocks,
+    along: Vector,
+    size: f64,
+    steps: usize,
+}
+
+impl<'a> Conjugate<'a> {
+    /// From a point with this residual, of which only the free entries count.
+    fn new(system: &'a System<'a>, blocks: &'a Blocks, free: &Vector, residual: &mut Vector) -> Self {
+        residual.zip(free, |r, f| *r *= f);
+        let along = Self::scaled(system, blocks, free, residual);
+        let size = residual.dot(&along);
+        Self { system, blocks, along, size, steps: 0 }
+    }
+
+    fn scaled(system: &System<'_>, blocks: &Blocks, free: &Vector, residual: &Vector) -> Vector {
+        let mut out = blocks.apply(system, residual);
+        out.zip(free, |v, f| *v *= f);
+        out
+    }
+
+    /// Until no entry of the residual is above `enough`, `most` steps in all at the most.
+    fn until(
+        &mut self,
+        free: &Vector,
+        (found, residual): (&mut Vector, &mut Vector),
+        enough: f64,
+        most: usize,
+    ) {
+        while self.steps < most && self.size > 0.0 && residual.largest() > enough {
+            let mut turned = self.system.apply(&self.along);
+            turned.zip(free, |t, f| *t *= f);
+            let bend = self.along.dot(&turned);
+            // Not positive only through rounding.
+            if bend <= 0.0 || !bend.is_finite() {
+                break;
+            }
+            let step = self.size / bend;
+            found.zip(&self.along, |x, d| *x += step * d);
+            residual.zip(&turned, |r, t| *r -= step * t);
+            self.steps += 1;
+            let scaled = Self::scaled(self.system, self.blocks, free, residual);
+            let next = residual.dot(&scaled);
+            let turn = next / self.size;
+            self.size = next;
+            self.along.zip(&scaled, |d, z| *d = z + turn * *d);
         }
-        let step = size / bend;
-        found.zip(&along, |x, d| *x += step * d);
-        residual.zip(&turned, |r, t| *r -= step * t);
-        steps += 1;
-        let scaled = blocks.apply(system, residual);
-        let next = residual.dot(&scaled);
-        let turn = next / size;
-        size = next;
-        along.zip(&scaled, |d, z| *d = z + turn * *d);
     }
 }

@@ -3,11 +3,11 @@
 //! The model at `(Λ, Θ)` is `tr ∇_Λᵀ Δ_Λ + tr ∇_Θᵀ Δ_Θ + ½tr ΣΔ_ΛΣΔ_Λ + tr ΨΔ_ΛΣΔ_Λ + tr ΣΔ_ΘᵀS_xxΔ_Θ - 2 tr ΣΔ_ΛΣΘᵀS_xxΔ_Θ` plus the penalty of
 //! `(Λ + Δ_Λ, Θ + Δ_Θ)` (eq. 9 of the main text; signs of the appendix's eq. 8 corrected, SEEDS.md).
 
+use super::gather::dot;
 use crate::linalg::{Dense, product, product_of_columns, transposed_product};
 use crate::objective::gaussian::{Gaussian, Penalties, Slopes, State};
 use crate::par::{Kernel, vectorized};
 use gibbsite_core::column::Column;
-use gibbsite_core::coord;
 use gibbsite_core::penalty::Penalty;
 
 /// Entries that may change: those that are not 0, and those whose slope the penalty does not cover (eq. 14).
@@ -250,7 +250,7 @@ impl Kernel for LambdaSweep<'_> {
         for (&(i, j), &linear) in entries.iter().zip(linear) {
             let (i, j) = (i as usize, j as usize);
             // (ΣΔΣ)_ij + (ΨΔΣ)_ij + (ΨΔΣ)_ji from U = ΔΣ.
-            let turned = Column::Dense(both.col(i)).dot(u.col(j)) + Column::Dense(psi.col(j)).dot(u.col(i));
+            let turned = dot(both.col(i), u.col(j)) + dot(psi.col(j), u.col(i));
             let (s, q) = (sigma.get(i, j), psi.get(i, j));
             let (sii, sjj) = (sigma.get(i, i), sigma.get(j, j));
             let full = s * s + sii * sjj + sii * psi.get(j, j) + 2.0 * s * q + sjj * psi.get(i, i);
@@ -304,10 +304,12 @@ impl Kernel for ColumnSweep<'_> {
             let mut largest = 0.0f64;
             for (&i, delta) in rows.iter().zip(delta.iter_mut()) {
                 let i = i as usize;
-                let mut value = theta[i] + *delta;
-                let column = Column::Dense(x.col(i));
-                let step = coord::squared(column, norm2[i], &penalty, &mut value, residual);
+                // Core's update for the squared loss, with a dot product in more lanes.
+                let before = theta[i] + *delta;
+                let value = penalty.minimize(before, -dot(x.col(i), residual), norm2[i]);
+                let step = value - before;
                 if step != 0.0 {
+                    Column::Dense(x.col(i)).add_to(-step, residual);
                     // A weight that became 0 must be exactly that when it is put together again.
                     *delta = if value == 0.0 { -theta[i] } else { value - theta[i] };
                     largest = largest.max(norm2[i] * step.abs());
