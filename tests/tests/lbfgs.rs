@@ -228,7 +228,7 @@ fn sparse_logistic_matches_regress() {
         let (theta, info) = run(&mut f, vec![0.0; 120], &exact(lambda, l2));
         let right = best.certificate.objective;
         assert!((info.end.objective - right).abs() <= 1e-9 * right, "{} {right}", info.end.objective);
-        for (ours, theirs) in theta.iter().zip(&best.weights.x) {
+        for (ours, theirs) in theta.iter().zip(best.weights.dense()) {
             assert!((ours - theirs).abs() < 1e-4, "{ours} {theirs}");
         }
     }

@@ -552,6 +552,43 @@ fn stiff_columns_converge() {
     }
 }
 
+/// Products of columns are kept in single precision, which these cannot be, or which is too coarse for them.
+#[test]
+fn columns_beyond_single_precision() {
+    let (rows, columns) = (300, 12);
+    let mut rng = rng(5);
+    let base: Vec<f64> = (0..rows).map(|_| normal(&mut rng)).collect();
+    let noise: Vec<Vec<f64>> = (0..rows).map(|_| (0..columns).map(|_| normal(&mut rng)).collect()).collect();
+    let y: Vec<f64> =
+        base.iter().zip(&noise).map(|(b, n)| if b + n[0] + n[1] > 0.0 { 1.0 } else { -1.0 }).collect();
+    type Cell = fn(f64, f64, usize) -> f64;
+    let kinds: [(&str, Cell); 4] = [
+        ("huge", |_, n, _| 1e19 * n),
+        ("tiny", |_, n, _| 1e-19 * n),
+        ("of all sizes", |_, n, j| n * 10f64.powi(6 * (j as i32 - 6))),
+        ("almost the same", |b, n, _| b + 1e-5 * n),
+    ];
+    for (name, cell) in kinds {
+        let cells = base.iter().zip(&noise);
+        let table: Vec<Vec<f64>> =
+            cells.map(|(b, n)| (0..columns).map(|j| cell(*b, n[j], j)).collect()).collect();
+        let m = from_dense(&table);
+        for task in [Task::Lasso, Task::Logistic] {
+            for ratio in [0.3, 1e-2, 1e-4] {
+                let asked = RegressParams { tolerance: 1e-7, ..params(task, ratio) };
+                let found = fit(&m, &y, &asked, None).unwrap();
+                let plain = Plain::new(&m, &y, &asked, found.lambda);
+                let (x, b) = (found.weights.dense(), found.weights.intercept);
+                let objective = plain.objective(&x, b);
+                let about = format!("{name} {task:?} {ratio}: {:?} {:?}", found.certificate, found.info);
+                assert!(found.converged, "{about}");
+                assert!((objective - found.certificate.objective).abs() <= 1e-9 * plain.at_zero(), "{about}");
+                assert!(objective - plain.bound(&x, b) <= 2e-7 * plain.at_zero(), "{about}");
+            }
+        }
+    }
+}
+
 fn same_bits(a: &Fit, b: &Fit) {
     let bits = |f: &Fit| {
         f.weights.dense().iter().chain([&f.weights.intercept]).map(|x| x.to_bits()).collect::<Vec<_>>()
