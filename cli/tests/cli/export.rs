@@ -195,6 +195,14 @@ fn a_field_is_exported_and_inspected() {
     let out = path(&folder, "t.img");
     let said = stdout(&["export", "--model", &model, "--to", "image", "--attributes", "exact", &out]);
     assert!(said.contains("2 variables, 3 factors, 3 attributes, 12 weights in f32"), "{said}");
+    let checked = ["export", "--model", &model, "--to", "image", "--check", &data, "--json", &out];
+    let found = &json(&stdout(&checked))["check"];
+    assert_eq!((&found["rows"], &found["different_labels"]), (&6.into(), &0.into()), "{found}");
+    let error = found["worst_probability_error"].as_f64().unwrap();
+    assert!(error > 0.0 && error < 1e-6, "{found}");
+    let run_with = |data: &str| run(&["export", "--model", &model, "--to", "image", "--check", data, &out]);
+    let wrong = run_with("spam.svm");
+    assert!(wrong.code == 1 && wrong.stderr.contains("spam.svm"), "{}", wrong.stderr);
     let seen = stdout(&["inspect", &out]);
     assert!(seen.contains("a junction tree") && seen.contains("  b: 0, 1"), "{seen}");
     let source = path(&folder, "model.rs");

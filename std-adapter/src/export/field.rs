@@ -164,7 +164,7 @@ pub fn export_field(model: &FieldModel, params: &FieldExportParams) -> Result<Ex
 }
 
 /// What a device calls an input, or a value of a discrete one.
-fn attribute_name(model: &FieldModel, input: u32, value: u32) -> String {
+pub(super) fn attribute_name(model: &FieldModel, input: u32, value: u32) -> String {
     let name = &model.schema.inputs[input as usize];
     let slot = model.schema.seen.iter().flatten().find(|pair| pair[0] == input).map(|pair| pair[1]);
     match slot.map(|slot| &model.schema.slots[slot as usize]) {

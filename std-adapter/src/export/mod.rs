@@ -6,11 +6,12 @@
 //! | `field` | the words of a field over the columns of a table |
 //! | `quantise` | fixed point: scales, rounding, the table for log-add |
 //! | `source` | the words as C or Rust source |
-//! | `check` | the image against the model in `f64`, on data |
+//! | `check`, `field_check` | the image against the model in `f64`, on data |
 //! | `gaussian`, `gaussian_source`, `gaussian_check` | the same for Gaussian CRFs |
 
 mod check;
 mod field;
+mod field_check;
 mod gaussian;
 mod gaussian_check;
 mod gaussian_source;
@@ -20,6 +21,7 @@ mod source;
 
 pub use check::{CheckError, CheckInfo, check};
 pub use field::{ExportedField, FieldExportInfo, FieldExportParams, export_field};
+pub use field_check::{FieldCheckError, FieldCheckInfo, FieldExactInfo, check_field};
 pub use gaussian::{GaussianExported, GaussianInfo, export_gaussian};
 pub use gaussian_check::{GaussianCheckInfo, check_gaussian};
 pub use gaussian_source::{gaussian_c_source, gaussian_rust_source};

@@ -139,13 +139,13 @@ fn log_probability(
 }
 
 /// The tables of factors without inputs, which are the same in all samples.
-pub(super) struct Tables<'a> {
+pub(crate) struct Tables<'a> {
     model: &'a FieldModel,
     constant: Vec<Vec<f64>>,
 }
 
 impl<'a> Tables<'a> {
-    pub(super) fn new(model: &'a FieldModel) -> Self {
+    pub(crate) fn new(model: &'a FieldModel) -> Self {
         let constant = (0..model.index.templates())
             .map(|t| {
                 let mut table = vec![0.0; model.index.size(t)];
@@ -156,7 +156,7 @@ impl<'a> Tables<'a> {
         Self { model, constant }
     }
 
-    pub(super) fn network(&self, data: &FieldData, sample: usize) -> Result<Network, QueryError> {
+    pub(crate) fn network(&self, data: &FieldData, sample: usize) -> Result<Network, QueryError> {
         let FieldModel { field, index, theta, .. } = self.model;
         let mut network = Network::with_cards(field.cards())?;
         let mut table = Vec::new();

@@ -3,10 +3,11 @@
 use super::FieldData;
 use super::predict::Tables;
 use crate::infer::QueryError;
+use crate::infer::junction::Buffers;
 use crate::model::FieldModel;
 use crate::par::{DeskFork, Par};
 use crate::plan::{PlanError, PlanParams, plan};
-use gibbsite_core::infer::junction::{Fact, Junction, Memory};
+use gibbsite_core::infer::junction::Junction;
 use gibbsite_core::infer::plan::Plan;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -65,19 +66,8 @@ pub fn sample(
         let graph = network.graph()?;
         let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
         let plan = Plan::open(&planned.words, &graph, &mut counters)?;
-        let (mut messages, mut facts) =
-            (vec![0.0; plan.messages_len()], vec![Fact::default(); plan.clusters()]);
-        let (mut belief, mut separator) = (vec![0.0; plan.belief_len()], vec![0.0; plan.separator_len()]);
-        let (mut index, mut starts) = (vec![0; plan.index_len()], vec![0; graph.variables()]);
-        let memory = Memory {
-            messages: &mut messages,
-            facts: &mut facts,
-            belief: &mut belief,
-            separator: &mut separator,
-            index: &mut index,
-            starts: &mut starts,
-        };
-        let mut run = Junction::new(plan, graph, memory)?;
+        let mut buffers = Buffers::new(&plan, graph.variables());
+        let mut run = Junction::new(plan, graph, buffers.lend())?;
         run.sum(&mut DeskFork::new(Par::Seq))?;
         // Streams of other samples begin elsewhere.
         let own = seed ^ (s as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

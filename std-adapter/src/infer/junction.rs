@@ -8,6 +8,7 @@ use gibbsite_core::error::InferError;
 use gibbsite_core::graph::FactorGraph;
 use gibbsite_core::infer::junction::{Fact, Junction, Memory};
 use gibbsite_core::infer::plan::Plan;
+use gibbsite_core::math::Real;
 
 /// A plan for each part of a network.
 #[derive(Debug)]
@@ -57,6 +58,40 @@ impl Owned {
             facts: &mut self.facts,
             belief: self.belief.slice(),
             separator: self.separator.slice(),
+            index: &mut self.index,
+            starts: &mut self.starts,
+        }
+    }
+}
+
+/// The same for small plans, in ordinary memory and any precision.
+pub(crate) struct Buffers<T> {
+    messages: Vec<T>,
+    facts: Vec<Fact<T>>,
+    belief: Vec<T>,
+    separator: Vec<T>,
+    index: Vec<u32>,
+    starts: Vec<u32>,
+}
+
+impl<T: Real> Buffers<T> {
+    pub(crate) fn new(plan: &Plan<'_>, variables: usize) -> Self {
+        Self {
+            messages: vec![T::zero(); plan.messages_len()],
+            facts: vec![Fact::default(); plan.clusters()],
+            belief: vec![T::zero(); plan.belief_len()],
+            separator: vec![T::zero(); plan.separator_len()],
+            index: vec![0; plan.index_len()],
+            starts: vec![0; variables],
+        }
+    }
+
+    pub(crate) fn lend(&mut self) -> Memory<'_, T> {
+        Memory {
+            messages: &mut self.messages,
+            facts: &mut self.facts,
+            belief: &mut self.belief,
+            separator: &mut self.separator,
             index: &mut self.index,
             starts: &mut self.starts,
         }

@@ -6,7 +6,7 @@
 mod approximate;
 mod brute;
 mod forest;
-mod junction;
+pub(crate) mod junction;
 mod parts;
 mod prepared;
 

@@ -1,7 +1,7 @@
 //! Images of fields: what a device computes from them is what enumeration of the model says; damage and bad input are refused.
 
 use gibbsite::data::table::Table;
-use gibbsite::export::{FieldExportParams, Naming, export_field};
+use gibbsite::export::{FieldExportParams, Naming, check_field, export_field};
 use gibbsite::field::sample::sample;
 use gibbsite::field::schema::{Columns, Slot};
 use gibbsite::field::train::{Optimize, index};
@@ -106,6 +106,43 @@ fn exact(image: &FieldImage<'_>, tables: &[f32]) -> Result<(Vec<f32>, Vec<u32>),
     junction.maximise(&mut fork)?;
     junction.decode(&mut labels)?;
     Ok((marginals, labels))
+}
+
+/// What `export --check` says is what enumeration says of the image's answers, and a wrong weight shows.
+#[test]
+fn the_check_tells_how_far_an_image_is_off() {
+    for (seed, structure) in [Structure::Chain, Structure::Full].iter().enumerate() {
+        let (model, data, table) = model(seed as u64, structure);
+        let exported = export_field(&model, &FieldExportParams::default()).unwrap();
+        let info = check_field(&model, &exported, &data, Par::Seq).unwrap();
+        let found = info.exact.unwrap();
+        assert_eq!((info.rows, found.different_labels), (table.rows(), 0));
+        assert!(info.worst_score_error > 0.0 && info.worst_score_error < 1e-5, "{info:?}");
+        assert!(found.worst_probability_error > 0.0 && found.worst_probability_error < 1e-5, "{info:?}");
+        assert_eq!(found.worst_score_loss, 0.0);
+
+        // The image of another model, with one weight changed: enumeration of both says what the check must find.
+        let mut other = model.clone();
+        let at = other.theta.iter().position(|w| *w > 0.5).unwrap();
+        other.theta[at] -= 3.0;
+        let exported = export_field(&other, &FieldExportParams::default()).unwrap();
+        let info = check_field(&model, &exported, &data, Par::Seq).unwrap();
+        let (mut worst, mut labels) = (0f64, 0);
+        for row in 0..table.rows() {
+            let ((p, best), (q, chosen)) = (enumerate(&model, &data, row), enumerate(&other, &data, row));
+            worst = p.iter().zip(&q).map(|(p, q)| (p - q).abs()).fold(worst, f64::max);
+            labels += best.iter().zip(&chosen).filter(|(a, b)| a != b).count();
+        }
+        let found = info.exact.unwrap();
+        assert!((found.worst_probability_error - worst).abs() < 2e-5, "{found:?} {worst}");
+        assert_eq!(found.different_labels, labels);
+        assert!(worst > 0.01 && (labels == 0 || found.worst_score_loss > 0.0));
+
+        // Without a junction tree only scores are compared.
+        let params = FieldExportParams { max_plan_bytes: 0, ..FieldExportParams::default() };
+        let info = check_field(&model, &export_field(&model, &params).unwrap(), &data, Par::Seq).unwrap();
+        assert!(info.exact.is_none() && info.worst_score_error > 0.0 && info.worst_score_error < 1e-5);
+    }
 }
 
 #[test]

@@ -1,0 +1,181 @@
+//! The image of a field against the model it was made of, on data.
+
+use super::field::{ExportedField, attribute_name};
+use crate::field::FieldData;
+use crate::field::predict::{Tables, Want, predict};
+use crate::field::schema::Slot;
+use crate::infer::QueryError;
+use crate::infer::junction::Buffers;
+use crate::model::FieldModel;
+use crate::par::Par;
+use gibbsite_core::error::{ImageError, InferError};
+use gibbsite_core::graph::FactorGraph;
+use gibbsite_core::image::FieldImage;
+use gibbsite_core::infer::fork::Sequential;
+use gibbsite_core::infer::junction::Junction;
+use gibbsite_core::infer::plan::Plan;
+use std::collections::HashMap;
+use std::fmt;
+
+/// How the image of a field does on data, against `f64`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FieldCheckInfo {
+    /// Rows.
+    pub rows: usize,
+    /// The largest `|ŝ(y) - s(y)|`, where `y` are the labels that the image gives, or without a junction tree those of the model.
+    pub worst_score_error: f64,
+    /// What a junction tree tells; none if the image has none.
+    pub exact: Option<FieldExactInfo>,
+}
+
+/// How exact inference on the image does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FieldExactInfo {
+    /// Outputs that get another label.
+    pub different_labels: usize,
+    /// The largest `s(y*) - s(ŷ)`: how much worse than the best the image's labels are in the model.
+    pub worst_score_loss: f64,
+    /// The largest `|P̂(y_v = j) - P(y_v = j)|`.
+    pub worst_probability_error: f64,
+}
+
+/// What kept the image of a field from being checked.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum FieldCheckError {
+    /// The image cannot be opened.
+    Image(ImageError),
+    /// A row, counted from 0, that the image gives no answer for.
+    Row(usize, InferError),
+    /// The model itself gives no answer.
+    Model(QueryError),
+}
+
+impl fmt::Display for FieldCheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(e) => write!(f, "{e}"),
+            Self::Row(s, e) => write!(f, "row {}: {e}", s + 1),
+            Self::Model(e) => write!(f, "{e}"),
+        }
+    }
+}
+
+impl std::error::Error for FieldCheckError {}
+
+/// Predicts all rows (read with the model's schema) with the image, through `gibbsite_core` as a device would, and with the model in
+/// `f64`. Labels in the data are not looked at.
+///
+/// # Errors
+/// A [`FieldCheckError`].
+///
+/// # Panics
+/// If the samples are not of the model's field.
+pub fn check_field(
+    model: &FieldModel,
+    exported: &ExportedField,
+    data: &FieldData,
+    par: Par,
+) -> Result<FieldCheckInfo, FieldCheckError> {
+    let image = FieldImage::open(&exported.words).map_err(FieldCheckError::Image)?;
+    let exact = exported.info.exact.is_some();
+    let want = Want { labels: true, marginals: exact, ..Want::default() };
+    let right = predict(model, data, want, f64::INFINITY, par).map_err(FieldCheckError::Model)?;
+    let (inputs, tables) = (Inputs::new(model, exported), Tables::new(model));
+    let mut info =
+        FieldCheckInfo { rows: data.samples(), exact: exact.then(Default::default), ..Default::default() };
+    let mut memory = vec![0.0; image.tables_len()];
+    for (s, right) in right.each.iter().enumerate() {
+        let network = tables.network(data, s).map_err(FieldCheckError::Model)?;
+        let row = |e: InferError| FieldCheckError::Row(s, e);
+        image.tables(&inputs.of(model, data, s), &mut memory).map_err(row)?;
+        let graph = image.graph(&memory).map_err(|_| row(InferError::Shape))?;
+        let score = |labels: &[u32]| network.log_potential(labels).unwrap_or(f64::NAN);
+        let mut labels = right.labels.clone();
+        if let Some(info) = &mut info.exact {
+            let mut marginals = vec![0.0; right.marginals.len()];
+            infer(&image, &graph, &mut marginals, &mut labels).map_err(row)?;
+            info.different_labels += labels.iter().zip(&right.labels).filter(|(a, b)| a != b).count();
+            info.worst_score_loss = info.worst_score_loss.max(score(&right.labels) - score(&labels));
+            let errors = marginals.iter().zip(&right.marginals).map(|(&p, q)| (f64::from(p) - q).abs());
+            info.worst_probability_error = errors.fold(info.worst_probability_error, f64::max);
+        }
+        let own = graph.log_potential(&labels).ok_or_else(|| row(InferError::Shape))?;
+        info.worst_score_error = info.worst_score_error.max((f64::from(own) - score(&labels)).abs());
+    }
+    Ok(info)
+}
+
+/// Exact marginals and the best labels, with the engine and the junction tree that a device has.
+fn infer(
+    image: &FieldImage<'_>,
+    graph: &FactorGraph<'_, f32>,
+    marginals: &mut [f32],
+    labels: &mut [u32],
+) -> Result<(), InferError> {
+    let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
+    let plan = image.plan(graph, &mut counters)?;
+    let (mut buffers, mut temp) = (Buffers::new(&plan, graph.variables()), vec![0.0; plan.temp_len()]);
+    let mut fork = Sequential { temp: &mut temp };
+    let mut junction = Junction::new(plan, *graph, buffers.lend())?;
+    junction.sum(&mut fork)?;
+    junction.marginals(&mut fork, marginals)?;
+    junction.maximise(&mut fork)?;
+    junction.decode(labels)
+}
+
+/// What a device would be given of a row: numbers as they were before they were standardised, values by their names.
+struct Inputs {
+    /// Attributes of the image by input and value.
+    attributes: HashMap<(u32, u32), u32>,
+}
+
+impl Inputs {
+    fn new(model: &FieldModel, exported: &ExportedField) -> Self {
+        let names: HashMap<&str, u32> = exported.attributes.iter().map(String::as_str).zip(0..).collect();
+        let mut attributes = HashMap::new();
+        for &[input, slot] in model.schema.seen.iter().flatten() {
+            for value in 0..values(&model.schema.slots[slot as usize]) {
+                let name = attribute_name(model, input, value);
+                attributes.extend(names.get(name.as_str()).map(|&at| ((input, value), at)));
+            }
+        }
+        Self { attributes }
+    }
+
+    fn of(&self, model: &FieldModel, data: &FieldData, sample: usize) -> Vec<(u32, f32)> {
+        let schema = &model.schema;
+        let mut found: HashMap<(u32, u32), f64> = HashMap::new();
+        for (v, seen) in schema.seen.iter().enumerate() {
+            let row: HashMap<u32, f64> = data.row(sample, v).into_iter().flat_map(|row| row.iter()).collect();
+            // The first attribute is the constant.
+            let mut attribute = 1;
+            for &[input, slot] in seen {
+                let slot = &schema.slots[slot as usize];
+                for value in 0..values(slot) {
+                    let given = row.get(&attribute).copied();
+                    attribute += 1;
+                    match *slot {
+                        // What a row leaves out is the mean.
+                        Slot::Number { mean, scale } => {
+                            found.insert((input, value), mean + scale * given.unwrap_or(0.0));
+                        }
+                        Slot::Values(_) => found.extend(given.map(|x| ((input, value), x))),
+                    }
+                }
+            }
+        }
+        let named = found.into_iter().filter_map(|(key, x)| Some((*self.attributes.get(&key)?, x as f32)));
+        let mut list: Vec<(u32, f32)> = named.collect();
+        list.sort_unstable_by_key(|e| e.0);
+        list
+    }
+}
+
+/// How many attributes an input has.
+fn values(slot: &Slot) -> u32 {
+    match slot {
+        Slot::Number { .. } => 1,
+        Slot::Values(values) => values.len() as u32,
+    }
+}
