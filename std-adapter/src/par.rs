@@ -47,7 +47,11 @@ impl Par {
         match self {
             Self::Seq => work(Self::Seq),
             Self::Rayon(n) => match rayon::ThreadPoolBuilder::new().num_threads(n).build() {
-                Ok(pool) => pool.install(|| work(self)),
+                Ok(pool) => {
+                    // Threads that are still starting would miss the first pieces of work, often the largest.
+                    pool.broadcast(|_| ());
+                    pool.install(|| work(self))
+                }
                 Err(_) => work(Self::Seq),
             },
         }

@@ -315,7 +315,7 @@ impl GramTable {
             }
             par.map(strips, vectorized).iter().sum()
         };
-        mirror(&mut self.table, stride, from..k);
+        mirror(&mut self.table[..k * stride], stride, from..k, par);
         self.formed = k;
         visited
     }
@@ -363,20 +363,48 @@ fn widen<T: Copy + Default>(table: &mut Vec<T>, kept: usize, old: usize, stride:
     *table = wider;
 }
 
-/// Copies these rows, up to the diagonal, to the columns of the same number, by squares that stay in the cache.
-fn mirror(table: &mut [f32], stride: usize, rows: Range<usize>) {
-    const SIDE: usize = 32;
-    for first in rows.clone().step_by(SIDE) {
-        let below = first..(first + SIDE).min(rows.end);
-        for left in (0..below.end).step_by(SIDE) {
-            for p in below.clone() {
-                for q in left..(left + SIDE).min(p) {
-                    table[q * stride + p] = table[p * stride + q];
-                }
+/// Copies these rows, up to the diagonal, to the columns of the same number, where `table` ends with the last of them: those above the first
+/// of them at once, the square that is left in halves.
+fn mirror(table: &mut [f32], stride: usize, rows: Range<usize>, par: Par) {
+    let (above, own) = table.split_at_mut(rows.start * stride);
+    let below = &*own;
+    let strips: Vec<_> = above.chunks_mut(SIDE * stride).enumerate().collect();
+    par.map(strips, |(t, strip)| transpose(below, strip, stride, t * SIDE, rows.clone()));
+    triangle(own, stride, rows.start, par);
+}
+
+/// The same for rows that begin and end at the diagonal, the first of them with this number.
+fn triangle(table: &mut [f32], stride: usize, first: usize, par: Par) {
+    let count = table.len() / stride;
+    if count <= SIDE {
+        for p in 1..count {
+            for q in 0..p {
+                table[q * stride + first + p] = table[p * stride + first + q];
             }
+        }
+        return;
+    }
+    let half = (count / 2).next_multiple_of(SIDE);
+    let (above, own) = table.split_at_mut(half * stride);
+    let below = &*own;
+    let strips: Vec<_> = above.chunks_mut(SIDE * stride).enumerate().collect();
+    let rows = first + half..first + count;
+    par.map(strips, |(t, strip)| transpose(below, strip, stride, first + t * SIDE, rows.clone()));
+    par.join(|| triangle(above, stride, first, par), || triangle(own, stride, first + half, par));
+}
+
+/// Copies the columns of `below`, from `first` on, to the rows of `strip`, in the columns `rows`; by squares that stay in the cache.
+fn transpose(below: &[f32], strip: &mut [f32], stride: usize, first: usize, rows: Range<usize>) {
+    for (s, square) in below.chunks(SIDE * stride).enumerate() {
+        for (q, row) in strip.chunks_exact_mut(stride).enumerate() {
+            let to = &mut row[rows.start + s * SIDE..rows.end];
+            to.iter_mut().zip(square.chunks_exact(stride)).for_each(|(to, from)| *to = from[first + q]);
         }
     }
 }
+
+/// Side of a square of the table that is copied at once.
+const SIDE: usize = 32;
 
 /// Lists by rows the columns that are not listed yet. A layer that is not much smaller than the one before it is joined with it, so
 /// that there are few and each entry is listed a few times at most; if `H` is formed anew, one layer is best.
