@@ -88,11 +88,7 @@ pub fn export_field(model: &FieldModel, params: &FieldExportParams) -> Result<Ex
         model.index.add_scores(template, 0, 1.0, &model.theta, &mut table);
         let mut attribute = 1;
         for &[input, slot] in if k < variables { &schema.seen[k][..] } else { &[] } {
-            let values = match &schema.slots[slot as usize] {
-                Slot::Number { .. } => 1,
-                Slot::Values(values) => values.len() as u32,
-            };
-            for value in 0..values {
+            for value in 0..values(&schema.slots[slot as usize]) {
                 let mut row = vec![0.0; table.len()];
                 model.index.add_scores(template, attribute, 1.0, &model.theta, &mut row);
                 attribute += 1;
@@ -161,6 +157,14 @@ pub fn export_field(model: &FieldModel, params: &FieldExportParams) -> Result<Ex
         loopy,
     };
     Ok(ExportedField { words, attributes, info })
+}
+
+/// How many attributes an input has.
+pub(super) fn values(slot: &Slot) -> u32 {
+    match slot {
+        Slot::Number { .. } => 1,
+        Slot::Values(values) => values.len() as u32,
+    }
 }
 
 /// What a device calls an input, or a value of a discrete one.

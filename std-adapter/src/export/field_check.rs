@@ -1,6 +1,6 @@
 //! The image of a field against the model it was made of, on data.
 
-use super::field::{ExportedField, attribute_name};
+use super::field::{ExportedField, attribute_name, values};
 use crate::field::FieldData;
 use crate::field::predict::{Tables, Want, predict};
 use crate::field::schema::Slot;
@@ -169,13 +169,5 @@ impl Inputs {
         let mut list: Vec<(u32, f32)> = named.collect();
         list.sort_unstable_by_key(|e| e.0);
         list
-    }
-}
-
-/// How many attributes an input has.
-fn values(slot: &Slot) -> u32 {
-    match slot {
-        Slot::Number { .. } => 1,
-        Slot::Values(values) => values.len() as u32,
     }
 }
