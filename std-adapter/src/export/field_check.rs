@@ -4,8 +4,8 @@ use super::field::{ExportedField, attribute_name, values};
 use crate::field::FieldData;
 use crate::field::predict::{Tables, Want, predict};
 use crate::field::schema::Slot;
-use crate::infer::QueryError;
 use crate::infer::junction::Buffers;
+use crate::infer::{InferParams, QueryError, Task};
 use crate::model::FieldModel;
 use crate::par::Par;
 use gibbsite_core::error::{ImageError, InferError};
@@ -22,7 +22,7 @@ use std::fmt;
 pub struct FieldCheckInfo {
     /// Rows.
     pub rows: usize,
-    /// The largest `|ŝ(y) - s(y)|`, where `y` are the labels that the image gives, or without a junction tree those of the model.
+    /// The largest `|ŝ(y) - s(y)|`, where `y` are the labels that the image gives, or without a junction tree those that the model predicts.
     pub worst_score_error: f64,
     /// What a junction tree tells; none if the image has none.
     pub exact: Option<FieldExactInfo>,
@@ -80,11 +80,13 @@ pub fn check_field(
     let image = FieldImage::open(&exported.words).map_err(FieldCheckError::Image)?;
     let exact = exported.info.exact.is_some();
     let want = Want { labels: true, marginals: exact, ..Want::default() };
-    let right = predict(model, data, want, f64::INFINITY, par).map_err(FieldCheckError::Model)?;
+    let most = InferParams::new(Task::Map).max_table_mib;
+    let right = predict(model, data, want, most, par).map_err(FieldCheckError::Model)?;
     let (inputs, tables) = (Inputs::new(model, exported), Tables::new(model));
     let mut info =
         FieldCheckInfo { rows: data.samples(), exact: exact.then(Default::default), ..Default::default() };
     let mut memory = vec![0.0; image.tables_len()];
+    let mut device = None;
     for (s, right) in right.each.iter().enumerate() {
         let network = tables.network(data, s).map_err(FieldCheckError::Model)?;
         let row = |e: InferError| FieldCheckError::Row(s, e);
@@ -94,7 +96,11 @@ pub fn check_field(
         let mut labels = right.labels.clone();
         if let Some(info) = &mut info.exact {
             let mut marginals = vec![0.0; right.marginals.len()];
-            infer(&image, &graph, &mut marginals, &mut labels).map_err(row)?;
+            let device = match &mut device {
+                Some(device) => device,
+                None => device.insert(Device::new(&image, &graph).map_err(row)?),
+            };
+            device.infer(&graph, &mut marginals, &mut labels).map_err(row)?;
             info.different_labels += labels.iter().zip(&right.labels).filter(|(a, b)| a != b).count();
             info.worst_score_loss = info.worst_score_loss.max(score(&right.labels) - score(&labels));
             let errors = marginals.iter().zip(&right.marginals).map(|(&p, q)| (f64::from(p) - q).abs());
@@ -106,22 +112,35 @@ pub fn check_field(
     Ok(info)
 }
 
-/// Exact marginals and the best labels, with the engine and the junction tree that a device has.
-fn infer(
-    image: &FieldImage<'_>,
-    graph: &FactorGraph<'_, f32>,
-    marginals: &mut [f32],
-    labels: &mut [u32],
-) -> Result<(), InferError> {
-    let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
-    let plan = image.plan(graph, &mut counters)?;
-    let (mut buffers, mut temp) = (Buffers::new(&plan, graph.variables()), vec![0.0; plan.temp_len()]);
-    let mut fork = Sequential { temp: &mut temp };
-    let mut junction = Junction::new(plan, *graph, buffers.lend())?;
-    junction.sum(&mut fork)?;
-    junction.marginals(&mut fork, marginals)?;
-    junction.maximise(&mut fork)?;
-    junction.decode(labels)
+/// The junction tree and the memory that a device has, opened once for all rows.
+struct Device<'a> {
+    plan: Plan<'a>,
+    buffers: Buffers<f32>,
+    temp: Vec<f32>,
+}
+
+impl<'a> Device<'a> {
+    fn new(image: &FieldImage<'a>, graph: &FactorGraph<'_, f32>) -> Result<Self, InferError> {
+        let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
+        let plan = image.plan(graph, &mut counters)?;
+        let (buffers, temp) = (Buffers::new(&plan, graph.variables()), vec![0.0; plan.temp_len()]);
+        Ok(Self { plan, buffers, temp })
+    }
+
+    /// Exact marginals and the best labels.
+    fn infer(
+        &mut self,
+        graph: &FactorGraph<'_, f32>,
+        marginals: &mut [f32],
+        labels: &mut [u32],
+    ) -> Result<(), InferError> {
+        let mut fork = Sequential { temp: &mut self.temp };
+        let mut junction = Junction::new(self.plan, *graph, self.buffers.lend())?;
+        junction.sum(&mut fork)?;
+        junction.marginals(&mut fork, marginals)?;
+        junction.maximise(&mut fork)?;
+        junction.decode(labels)
+    }
 }
 
 /// What a device would be given of a row: numbers as they were before they were standardised, values by their names.
