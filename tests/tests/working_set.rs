@@ -600,13 +600,16 @@ fn same_bits(a: &Fit, b: &Fit) {
 #[test]
 fn same_bits_on_one_and_two_threads() {
     // large enough for loops to be shared: see `Par`
-    for (shape, seed) in
-        [(Shape::new(600, 900, 0.2), 1), (Shape { spread: 3.0, ..Shape::new(300, 2000, 0.5) }, 2)]
-    {
+    for (shape, seed, ratio) in [
+        (Shape::new(600, 900, 0.2), 1, 0.1),
+        (Shape { spread: 3.0, ..Shape::new(300, 2000, 0.5) }, 2, 0.1),
+        // so many weights that sweeps are done in halves
+        (Shape::new(1500, 1200, 0.2), 3, 0.003),
+    ] {
         let m = matrix(&shape, seed);
         for (task, y) in [(Task::Lasso, target(&m, 0.5, seed)), (Task::Logistic, labels(&m, seed))] {
             for intercept in [false, true] {
-                let one = RegressParams { intercept, tolerance: 1e-7, ..params(task, 0.1) };
+                let one = RegressParams { intercept, tolerance: 1e-7, ..params(task, ratio) };
                 let two = RegressParams { par: Par::Rayon(2), ..one.clone() };
                 same_bits(&fit(&m, &y, &one, None).unwrap(), &fit(&m, &y, &two, None).unwrap());
                 let (a, b) =

@@ -11,14 +11,15 @@ pub(super) struct Gram<'a> {
     pub(super) table: &'a [f32],
     /// From one row of it to the next.
     pub(super) stride: usize,
-    /// The gradient at the current point, changed in place.
-    pub(super) slopes: &'a mut [f64],
-    /// As long as `slopes`.
+    /// One for each position.
     pub(super) moved: &'a mut [f64],
-    /// As long as `slopes`, all 0.
+    /// One for each position, all 0.
     pub(super) wide: &'a mut [f64],
     pub(super) par: Par,
 }
+
+/// Entries of a row that are added in the time in which one is gathered.
+const STREAMED: u64 = 4;
 
 /// Positions that a thread takes at a time.
 const STRIP: usize = 128;
@@ -72,12 +73,12 @@ impl Kernel for Combine<'_> {
 
 impl Quadratic for Gram<'_> {
     #[inline(always)]
-    fn slope(&self, p: usize) -> f64 {
-        self.slopes[p]
+    fn slope(&self, slopes: &[f64], p: usize) -> f64 {
+        slopes[p]
     }
 
-    fn slopes(&self, at: &[u32], out: &mut [f64]) {
-        out.iter_mut().zip(at).for_each(|(out, &p)| *out = self.slopes[p as usize]);
+    fn slopes(&self, slopes: &[f64], at: &[u32], out: &mut [f64]) {
+        out.iter_mut().zip(at).for_each(|(out, &p)| *out = slopes[p as usize]);
     }
 
     #[inline(always)]
@@ -86,11 +87,15 @@ impl Quadratic for Gram<'_> {
     }
 
     #[inline(always)]
-    fn shift(&mut self, p: usize, by: f64) {
+    fn shift(&self, slopes: &mut [f64], p: usize, by: f64) {
         let row = &self.table[p * self.stride..(p + 1) * self.stride];
-        for (g, &h) in self.slopes.iter_mut().zip(row) {
+        for (g, &h) in slopes.iter_mut().zip(row) {
             *g += by * f64::from(h);
         }
+    }
+
+    fn meeting(&self, start: &[f64], [one, _]: [&[f64]; 2], at: &[u32], e: &[f64]) -> f64 {
+        at.iter().zip(e).map(|(&p, e)| e * (one[p as usize] - start[p as usize])).sum()
     }
 
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {
@@ -111,14 +116,22 @@ impl Quadratic for Gram<'_> {
         at.iter().zip(d).map(|(&p, &d)| d * self.moved[p as usize]).sum()
     }
 
-    fn accept(&mut self) {
-        for (g, m) in self.slopes.iter_mut().zip(&*self.moved) {
+    fn accept(&self, slopes: &mut [f64]) {
+        for (g, m) in slopes.iter_mut().zip(&*self.moved) {
             *g += m;
         }
     }
 
     fn cost(&self, _: usize) -> u64 {
         1
+    }
+
+    fn reads(&self, positions: usize, _: u64) -> u64 {
+        (positions * self.moved.len()) as u64 / STREAMED
+    }
+
+    fn par(&self) -> Par {
+        self.par
     }
 
     fn patience(&self) -> u32 {

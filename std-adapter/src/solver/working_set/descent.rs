@@ -4,13 +4,13 @@
 //! correlated, a few preconditioned conjugate gradient steps on the weights that are not zero, signs held, do what hundreds of
 //! sweeps would. A weight whose sign would change stops at zero. Each such step is taken only if it decreases the objective.
 //!
-//! Inputs: a [`Quadratic`], the weights, their penalties. Output: the weights changed in place, and what it took. Stops when a sweep over all
+//! Inputs: a [`Quadratic`] with its state, the weights, their penalties. Output: the weights changed in place, and what it took. Stops when a sweep over all
 //! positions decreases the objective by no more than `enough`, or after `sweeps`. After Friedman et al. 2010 (active sets), Wen et al. 2010
 //! (FPC_AS's subspace step) and Bertrand & Massias 2021, whose Anderson extrapolation the conjugate gradients replace: see
 //! ARCHITECTURE.md for the comparison.
 
 use super::quadratic::Quadratic;
-use crate::par::{Kernel, vectorized};
+use super::sweep::{Halves, sweep};
 use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::penalty::Penalty;
 
@@ -39,14 +39,6 @@ pub(super) struct Limits {
     pub(super) steps: u32,
 }
 
-/// What a sweep found.
-#[derive(Clone, Copy, Debug)]
-struct Sweep {
-    decrease: f64,
-    /// Largest optimality violation met.
-    violation: f64,
-}
-
 /// Scratch that outlives a descent.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -57,6 +49,7 @@ pub(super) struct Scratch {
     curved: Vec<f64>,
     step: Vec<f64>,
     scale: Vec<f64>,
+    halves: Halves,
 }
 
 /// Sweeps that fall by less than this factor call for conjugate gradients.
@@ -68,6 +61,7 @@ const RELATIVE: f64 = 1e-2;
 
 pub(super) fn descend<Q: Quadratic>(
     q: &mut Q,
+    state: &mut [f64],
     x: &mut [f64],
     penalties: &[Penalty<f64>],
     limits: Limits,
@@ -79,7 +73,7 @@ pub(super) fn descend<Q: Quadratic>(
     // Best violation of a full sweep, and sweeps since it was found: rounding ends all progress some time.
     let mut best = (f64::INFINITY, 0);
     loop {
-        let full = sweep(q, x, penalties, &all, &mut effort);
+        let full = sweep(q, state, x, penalties, &all, &mut scratch.halves, &mut effort);
         effort.decrease += full.decrease;
         sweeps += 1;
         best = if full.violation < 0.7 * best.0 { (full.violation, 0) } else { (best.0, best.1 + 1) };
@@ -101,7 +95,7 @@ pub(super) fn descend<Q: Quadratic>(
         // Sweeps over the support alone, as long as they pay.
         let mut before = full.decrease;
         let fast_enough = loop {
-            let now = sweep(q, x, penalties, &scratch.support, &mut effort);
+            let now = sweep(q, state, x, penalties, &scratch.support, &mut scratch.halves, &mut effort);
             effort.decrease += now.decrease;
             sweeps += 1;
             if now.violation <= enough || sweeps >= limits.sweeps {
@@ -113,55 +107,9 @@ pub(super) fn descend<Q: Quadratic>(
             before = now.decrease;
         };
         if !fast_enough && sweeps < limits.sweeps {
-            effort.decrease += subspace(q, x, penalties, enough, patience, &mut effort, scratch);
+            effort.decrease += subspace(q, state, x, penalties, enough, patience, &mut effort, scratch);
             patience = (patience + patience / 2).min(q.patience());
         }
-    }
-}
-
-/// Exact updates at these positions, in order.
-fn sweep<Q: Quadratic>(
-    q: &mut Q,
-    x: &mut [f64],
-    penalties: &[Penalty<f64>],
-    at: &[u32],
-    effort: &mut Effort,
-) -> Sweep {
-    let (found, entries) = vectorized(SweepAt { q, x, penalties, at });
-    effort.updates += at.len() as u64;
-    effort.entries += entries;
-    found
-}
-
-struct SweepAt<'a, Q> {
-    q: &'a mut Q,
-    x: &'a mut [f64],
-    penalties: &'a [Penalty<f64>],
-    at: &'a [u32],
-}
-
-impl<Q: Quadratic> Kernel for SweepAt<'_, Q> {
-    type Output = (Sweep, u64);
-    #[inline(always)]
-    fn run(self) -> (Sweep, u64) {
-        let Self { q, x, penalties, at } = self;
-        let (mut found, mut entries) = (Sweep { decrease: 0.0, violation: 0.0 }, 0);
-        for &p in at {
-            let p = p as usize;
-            let (slope, curvature, penalty) = (q.slope(p), q.curvature(p), &penalties[p]);
-            let new = penalty.minimize(x[p], slope, curvature);
-            let step = new - x[p];
-            entries += q.cost(p);
-            if step != 0.0 {
-                found.violation = found.violation.max(penalty.violation(x[p], slope));
-                found.decrease -=
-                    step * (slope + 0.5 * curvature * step) + penalty.value(new) - penalty.value(x[p]);
-                q.shift(p, step);
-                x[p] = new;
-                entries += q.cost(p);
-            }
-        }
-        (found, entries)
     }
 }
 
@@ -170,6 +118,7 @@ impl<Q: Quadratic> Kernel for SweepAt<'_, Q> {
 /// goes on. Returns the decrease.
 fn subspace<Q: Quadratic>(
     q: &mut Q,
+    state: &mut [f64],
     x: &mut [f64],
     penalties: &[Penalty<f64>],
     enough: f64,
@@ -180,11 +129,11 @@ fn subspace<Q: Quadratic>(
     let mut decrease = 0.0;
     while patience > 0 {
         scratch.support.retain(|&p| x[p as usize] != 0.0);
-        let promised = conjugate_gradients(q, x, penalties, enough, &mut patience, effort, scratch);
+        let promised = conjugate_gradients(q, state, x, penalties, enough, &mut patience, effort, scratch);
         if promised <= 0.0 {
             break;
         }
-        let (gained, cut) = step_to_signs(q, x, penalties, promised, effort, scratch);
+        let (gained, cut) = step_to_signs(q, state, x, penalties, promised, effort, scratch);
         decrease += gained;
         if !cut || gained <= 1e-3 * decrease {
             break;
@@ -197,6 +146,7 @@ fn subspace<Q: Quadratic>(
 /// that it promises if no sign changes.
 fn conjugate_gradients<Q: Quadratic>(
     q: &mut Q,
+    state: &[f64],
     x: &[f64],
     penalties: &[Penalty<f64>],
     enough: f64,
@@ -204,13 +154,13 @@ fn conjugate_gradients<Q: Quadratic>(
     effort: &mut Effort,
     scratch: &mut Scratch,
 ) -> f64 {
-    let Scratch { support, start, gradient, direction, curved, step, scale } = scratch;
+    let Scratch { support, start, gradient, direction, curved, step, scale, .. } = scratch;
     let k = support.len();
     let pass: u64 = 2 * support.iter().map(|&p| q.cost(p as usize)).sum::<u64>();
     {
         let q = &*q;
         start.resize(k, 0.0);
-        q.slopes(support, start);
+        q.slopes(state, support, start);
         gradient.clear();
         gradient.extend(support.iter().zip(&*start).map(|(&p, g)| {
             let (x, penalty) = (x[p as usize], &penalties[p as usize]);
@@ -267,6 +217,7 @@ fn conjugate_gradients<Q: Quadratic>(
 /// Takes `scratch.step` as far as signs allow. Returns the decrease, and whether a weight became zero.
 fn step_to_signs<Q: Quadratic>(
     q: &mut Q,
+    state: &mut [f64],
     x: &mut [f64],
     penalties: &[Penalty<f64>],
     promised: f64,
@@ -299,7 +250,7 @@ fn step_to_signs<Q: Quadratic>(
         // Along the uncut step the objective falls by (2t - t²) of what is promised.
         let fair = if length == first { 0.0 } else { 0.25 * length * (2.0 - length) * promised };
         if change < -fair {
-            q.accept();
+            q.accept(state);
             for (&p, d) in support.iter().zip(&*direction) {
                 // Exactly zero where it was cut: x + (0 - x) is.
                 x[p as usize] += d;

@@ -22,7 +22,6 @@ pub(super) struct GramTable {
     table: Vec<f32>,
     /// Row weights that it was formed with; empty if there were none.
     weight: Vec<f64>,
-    slopes: Vec<f64>,
     moved: Vec<f64>,
     wide: Vec<f64>,
     /// The columns by rows.
@@ -329,16 +328,13 @@ impl GramTable {
         }
     }
 
-    /// The quadratic at a point where the loss has these slopes.
-    pub(super) fn quadratic(&mut self, slopes: Vec<f64>, par: Par) -> Gram<'_> {
-        self.slopes = slopes;
-        let k = self.slopes.len();
+    /// The quadratic in the weights of the first `k` columns; its state are their slopes.
+    pub(super) fn quadratic(&mut self, k: usize, par: Par) -> Gram<'_> {
         self.moved.resize(k, 0.0);
         self.wide.resize(k, 0.0);
         Gram {
             table: &self.table,
             stride: self.stride,
-            slopes: &mut self.slopes,
             moved: &mut self.moved[..k],
             wide: &mut self.wide[..k],
             par,

@@ -21,6 +21,7 @@ mod gram;
 mod newton;
 mod predict;
 mod quadratic;
+mod sweep;
 
 use super::monitor::{Monitor, Point, Stop};
 use super::{Info, Solution};

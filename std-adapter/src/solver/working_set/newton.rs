@@ -98,8 +98,8 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let curvature = curvature();
             let moved = &mut self.moved;
             let (par, parts) = (self.par, &mut self.parts);
-            let mut q = Residual { columns, weight, curvature: &curvature, rho: u, moved, par, parts };
-            spent = descend(&mut q, x, penalties, limits, &mut self.scratch);
+            let mut q = Residual { columns, weight, curvature: &curvature, moved, par, parts };
+            spent = descend(&mut q, u, x, penalties, limits, &mut self.scratch);
             self.gram.rent += spent.entries;
             if !spent.unfinished {
                 return spent;
@@ -108,14 +108,14 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         }
         spent.entries += self.gram.form(columns, u.len(), weight, self.par);
         self.gram.members.clone_from(set);
-        let slopes = slopes.unwrap_or_else(|| {
+        let mut slopes = slopes.unwrap_or_else(|| {
             spent.entries += *entries;
             each(Wanted::Slope, columns, u, self.par)
         });
         // Here sweeps cost little beside what it took to come here.
         let limits = Limits { sweeps: 2 * limits.sweeps, ..limits };
-        let mut q = self.gram.quadratic(slopes, self.par);
-        let rest = descend(&mut q, x, penalties, limits, &mut self.scratch);
+        let mut q = self.gram.quadratic(slopes.len(), self.par);
+        let rest = descend(&mut q, &mut slopes, x, penalties, limits, &mut self.scratch);
         Effort {
             updates: spent.updates + rest.updates,
             entries: spent.entries + rest.entries,

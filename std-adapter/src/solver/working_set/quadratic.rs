@@ -9,24 +9,31 @@ use gibbsite_core::column::Column;
 use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::math::Real;
 
-/// A quadratic in the weights of a working set. Positions count within the set.
-pub(super) trait Quadratic {
+/// A quadratic in the weights of a working set. Positions count within the set. Where `Δ` stands is known by a state outside of it, `ρ` or all
+/// slopes, which is linear in `Δ`: so that two parts of a sweep can each have their own.
+pub(super) trait Quadratic: Sync {
     /// `∂q/∂Δ_p` at the current point.
-    fn slope(&self, p: usize) -> f64;
+    fn slope(&self, state: &[f64], p: usize) -> f64;
     /// Writes the slopes at the positions `at`.
-    fn slopes(&self, at: &[u32], out: &mut [f64]);
+    fn slopes(&self, state: &[f64], at: &[u32], out: &mut [f64]);
     /// `H_pp`.
     fn curvature(&self, p: usize) -> f64;
     /// Adds `by` to `Δ_p`.
-    fn shift(&mut self, p: usize, by: f64);
+    fn shift(&self, state: &mut [f64], p: usize, by: f64);
+    /// `dᵀHe` of two steps `d` and `e` that lead from one state to `ends`; `e` is not zero at the positions `at` only.
+    fn meeting(&self, start: &[f64], ends: [&[f64]; 2], at: &[u32], e: &[f64]) -> f64;
     /// Writes `H d` at the positions `at`, where `d` is zero elsewhere, and returns `dᵀHd`; to about single precision.
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64;
     /// `dᵀHd`; [`accept`](Self::accept) may then add `d` to `Δ`.
     fn propose(&mut self, at: &[u32], d: &[f64]) -> f64;
     /// Adds what was proposed last.
-    fn accept(&mut self);
+    fn accept(&self, state: &mut [f64]);
     /// Matrix entries that a slope at `p` visits.
     fn cost(&self, p: usize) -> u64;
+    /// Numbers that a sweep over so many positions reads if every weight moves, where slopes visit so many entries.
+    fn reads(&self, positions: usize, entries: u64) -> u64;
+    /// Threads for what is large.
+    fn par(&self) -> Par;
     /// Most conjugate gradient steps that are worth taking between sweeps: products against slopes.
     fn patience(&self) -> u32;
 }
@@ -37,9 +44,7 @@ pub(super) struct Residual<'a, V> {
     /// `w`; all ones if there is none.
     pub(super) weight: Option<&'a [f64]>,
     pub(super) curvature: &'a [f64],
-    /// `ρ`, changed in place.
-    pub(super) rho: &'a mut [f64],
-    /// As long as `rho`.
+    /// As long as `ρ`.
     pub(super) moved: &'a mut [f64],
     /// Threads for passes over many columns.
     pub(super) par: Par,
@@ -167,12 +172,12 @@ impl<V: Real> Kernel for Gather<'_, V> {
 
 impl<V: Real> Quadratic for Residual<'_, V> {
     #[inline(always)]
-    fn slope(&self, p: usize) -> f64 {
-        -self.columns[p].dot(self.rho)
+    fn slope(&self, rho: &[f64], p: usize) -> f64 {
+        -self.columns[p].dot(rho)
     }
 
-    fn slopes(&self, at: &[u32], out: &mut [f64]) {
-        self.dots(self.rho, at, out);
+    fn slopes(&self, rho: &[f64], at: &[u32], out: &mut [f64]) {
+        self.dots(rho, at, out);
         out.iter_mut().for_each(|slope| *slope = -*slope);
     }
 
@@ -182,20 +187,29 @@ impl<V: Real> Quadratic for Residual<'_, V> {
     }
 
     #[inline(always)]
-    fn shift(&mut self, p: usize, by: f64) {
+    fn shift(&self, rho: &mut [f64], p: usize, by: f64) {
         match (self.weight, self.columns[p]) {
-            (None, column) => column.add_to(-by, self.rho),
+            (None, column) => column.add_to(-by, rho),
             (Some(weight), Column::Dense(values)) => {
-                for ((r, &a), &w) in self.rho.iter_mut().zip(values).zip(weight) {
+                for ((r, &a), &w) in rho.iter_mut().zip(values).zip(weight) {
                     *r -= by * w * a.to_f64();
                 }
             }
             (Some(weight), Column::Sparse { rows, values }) => {
                 for (&row, &a) in rows.iter().zip(values) {
                     let row = row as usize;
-                    self.rho[row] -= by * weight[row] * a.to_f64();
+                    rho[row] -= by * weight[row] * a.to_f64();
                 }
             }
+        }
+    }
+
+    fn meeting(&self, start: &[f64], [one, two]: [&[f64]; 2], _: &[u32], _: &[f64]) -> f64 {
+        // Each has moved by `-w∘(A d)`.
+        let moves = start.iter().zip(one.iter().zip(two)).map(|(s, (a, b))| (a - s) * (b - s));
+        match self.weight {
+            None => moves.sum(),
+            Some(weight) => moves.zip(weight).map(|(m, w)| m / w).sum(),
         }
     }
 
@@ -209,14 +223,22 @@ impl<V: Real> Quadratic for Residual<'_, V> {
         self.spread(at, d)
     }
 
-    fn accept(&mut self) {
-        for (r, v) in self.rho.iter_mut().zip(&*self.moved) {
+    fn accept(&self, rho: &mut [f64]) {
+        for (r, v) in rho.iter_mut().zip(&*self.moved) {
             *r -= v;
         }
     }
 
     fn cost(&self, p: usize) -> u64 {
         self.columns[p].len() as u64
+    }
+
+    fn reads(&self, _: usize, entries: u64) -> u64 {
+        2 * entries
+    }
+
+    fn par(&self) -> Par {
+        self.par
     }
 
     fn patience(&self) -> u32 {
