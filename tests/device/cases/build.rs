@@ -11,6 +11,7 @@ use gibbsite::field::schema::Columns;
 use gibbsite::field::train::{Optimize, index};
 use gibbsite::field::{Schema, Structure};
 use gibbsite::linalg::Dense;
+use gibbsite::sparse::Sparse;
 use gibbsite::model::sequence::{Facts, Origin};
 use gibbsite::model::{FieldModel, GaussianFacts, GaussianModel, SequenceModel, field};
 use gibbsite::plan::{PlanParams, plan};
@@ -126,6 +127,7 @@ fn gaussian(numbers: &mut Numbers) -> GaussianModel {
         samples: 0,
         data: "made up".into(),
     };
+    let (lambda, theta) = (Sparse::from_dense(&lambda), Sparse::from_dense(&theta));
     GaussianModel { lambda, theta, intercept, inputs: None, outputs: None, facts }
 }
 
