@@ -148,6 +148,14 @@ pub(super) struct Run<'a> {
     at: Option<(Sparse, Sparse)>,
 }
 
+/// What a solver found.
+struct Minimum {
+    at: (Sparse, Sparse),
+    info: NewtonInfo,
+    /// Columns of a block.
+    blocks: Option<usize>,
+}
+
 /// The data as the solver wants them.
 enum Problem<'a> {
     /// And bytes for the preconditioner.
@@ -212,7 +220,7 @@ impl<'a> Run<'a> {
             preconditioner: left.saturating_sub(self.kept),
             schedule,
         };
-        let (found, mut info, blocks) = self.minimize(&run, watch)?;
+        let Minimum { at: found, mut info, blocks } = self.minimize(&run, watch)?;
         let mut debiased = None;
         if params.refit && info.stop != Stop::Interrupted {
             let go_on = |iterations: u64, objective: f64, violation: f64| {
@@ -249,12 +257,12 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Where the objective is least, how the run went, and the columns of a block.
+    /// Solves for one penalty.
     fn minimize(
         &mut self,
         run: &NewtonParams,
         watch: Option<&GaussianWatch<'_>>,
-    ) -> Result<((Sparse, Sparse), NewtonInfo, Option<usize>), GaussianError> {
+    ) -> Result<Minimum, GaussianError> {
         let (params, at) = (self.params, self.at.take());
         let problem = match &self.problem {
             Problem::Dense(problem, _) => problem,
@@ -273,7 +281,8 @@ impl<'a> Run<'a> {
                 };
                 let found = newton_blocks::minimize(data, at, &within, watch);
                 let found = found.map_err(|error| too_much(error, params, *bytes))?;
-                return Ok(((found.lambda, found.theta), found.info, Some(found.columns)));
+                let at = (found.lambda, found.theta);
+                return Ok(Minimum { at, info: found.info, blocks: Some(found.columns) });
             }
         };
         check_bounded(problem, &run.penalties)?;
@@ -288,8 +297,8 @@ impl<'a> Run<'a> {
         };
         // The start is a diagonal of positive numbers or an earlier solution.
         let found = found.map_err(|_| GaussianError::SingularOutputs)?;
-        let sparse = (Sparse::from_dense(&found.lambda), Sparse::from_dense(&found.theta));
-        Ok((sparse, found.info, None))
+        let at = (Sparse::from_dense(&found.lambda), Sparse::from_dense(&found.theta));
+        Ok(Minimum { at, info: found.info, blocks: None })
     }
 
     /// The same entries again, without penalty.
