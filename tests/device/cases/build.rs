@@ -11,10 +11,10 @@ use gibbsite::field::schema::Columns;
 use gibbsite::field::train::{Optimize, index};
 use gibbsite::field::{Schema, Structure};
 use gibbsite::linalg::Dense;
-use gibbsite::sparse::Sparse;
 use gibbsite::model::sequence::{Facts, Origin};
 use gibbsite::model::{FieldModel, GaussianFacts, GaussianModel, SequenceModel, field};
 use gibbsite::plan::{PlanParams, plan};
+use gibbsite::sparse::Sparse;
 use std::fmt::Write;
 use std::{
     env,
