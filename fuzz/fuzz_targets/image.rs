@@ -14,6 +14,7 @@ use gibbsite::linalg::Dense;
 use gibbsite::model::sequence::Origin;
 use gibbsite::model::{FieldModel, GaussianFacts, GaussianModel, field};
 use gibbsite::sequence::train::{TrainParams, train};
+use gibbsite::sparse::Sparse;
 use gibbsite_core::graph::{FactorGraph, Incidence};
 use gibbsite_core::image::{Checksum, FieldImage, GaussianImage, Image, Weight, marginals_len};
 use gibbsite_core::infer::chain::Chain;
@@ -60,8 +61,8 @@ fn gaussian() -> GaussianModel {
     let ring = |i: usize, j: usize| [3.0, 0.5, 0.0, 0.0, 0.5][i.abs_diff(j)];
     let names = |count: usize| Some((0..count).map(|k| k.to_string()).collect());
     GaussianModel {
-        lambda: Dense::from_fn(5, 5, ring),
-        theta: Dense::from_fn(2, 5, |i, j| if (i + j) % 2 == 0 { 1.0 } else { 0.0 }),
+        lambda: Sparse::from_dense(&Dense::from_fn(5, 5, ring)),
+        theta: Sparse::from_dense(&Dense::from_fn(2, 5, |i, j| if (i + j) % 2 == 0 { 1.0 } else { 0.0 })),
         intercept: vec![0.25; 5],
         inputs: names(2),
         outputs: names(5),

@@ -21,4 +21,5 @@ pub mod plot;
 pub mod regress;
 pub mod sequence;
 pub mod solver;
+pub mod sparse;
 pub mod theory;

@@ -1,12 +1,15 @@
-//! Dense linear algebra: the only file that names faer.
+//! Dense linear algebra, and orders of elimination for sparse: the only file that names faer.
 //!
 //! Results do not depend on the number of threads: products are cut into blocks of columns by their own shape, and each block is
 //! computed by one thread with the same instructions as ever.
 
 use crate::par::Par;
+use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::{DenseSolveCore, Llt, Solve};
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::sparse::SymbolicSparseColMatRef;
+use faer::sparse::linalg::amd;
 use faer::{Accum, MatMut, MatRef, Side};
 use gibbsite_core::math::Real;
 
@@ -266,6 +269,77 @@ pub fn transposed_product(par: Par, a: &Dense, b: &Dense) -> Dense {
     let mut out = Dense::zeros(a.cols, b.cols);
     blocks(par, a.view().transpose(), b.view(), &mut out.values);
     out
+}
+
+/// Some rows and columns of a matrix: columns of `rows` numbers, each `stride` after the one before.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) values: &'a [f64],
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) stride: usize,
+}
+
+impl<'a> Part<'a> {
+    pub(crate) fn of(matrix: &'a Dense, rows: std::ops::Range<usize>, cols: std::ops::Range<usize>) -> Self {
+        let stride = matrix.rows.max(1);
+        let values = if rows.is_empty() || cols.is_empty() {
+            &[]
+        } else {
+            &matrix.values[cols.start * stride + rows.start..(cols.end - 1) * stride + rows.end]
+        };
+        Self { values, rows: rows.len(), cols: cols.len(), stride }
+    }
+
+    /// A column.
+    #[inline(always)]
+    pub(crate) fn col(&self, j: usize) -> &'a [f64] {
+        &self.values[j * self.stride..][..self.rows]
+    }
+
+    /// Some of its columns.
+    pub(crate) fn columns(&self, which: std::ops::Range<usize>) -> Self {
+        let values = if self.rows == 0 || which.is_empty() {
+            &[]
+        } else {
+            &self.values[which.start * self.stride..(which.end - 1) * self.stride + self.rows]
+        };
+        Self { values, cols: which.len(), ..*self }
+    }
+
+    fn view(&self) -> MatRef<'a, f64> {
+        MatRef::from_column_major_slice_with_stride(self.values, self.rows, self.cols, self.stride)
+    }
+}
+
+/// `out += scale · Aᵀ B`; inside [`Par::run`].
+pub(crate) fn add_transposed_product(par: Par, scale: f64, a: Part<'_>, b: Part<'_>, out: &mut [f64]) {
+    if a.rows == 0 || a.cols == 0 || b.cols == 0 {
+        return;
+    }
+    let width = block_width(a.cols, a.rows, b.cols);
+    let items: Vec<(usize, &mut [f64])> =
+        out[..a.cols * b.cols].chunks_mut(width * a.cols).enumerate().collect();
+    par.map(items, |(k, chunk)| {
+        let wide = chunk.len() / a.cols;
+        let part = b.view().subcols(k * width, wide);
+        let target = MatMut::from_column_major_slice_mut(chunk, a.cols, wide);
+        matmul(target, Accum::Add, a.view().transpose(), part, scale, faer::Par::Seq);
+    });
+}
+
+/// An order of elimination that keeps the factor of a symmetric matrix sparse (approximate minimum degree; Amestoy, Davis & Duff 1996): the row at each place. The matrix is given by the rows of the entries
+/// of its upper triangle, column after column.
+pub(crate) fn elimination_order(starts: &[u32], rows: &[u32]) -> Vec<u32> {
+    let n = starts.len() - 1;
+    let natural = || (0..n as u32).collect();
+    // Ours are sorted and inside; a refusal would only cost sparsity.
+    let pattern = SymbolicSparseColMatRef::new_checked(n, n, starts, None, rows);
+    let mut memory = MemBuffer::new(amd::order_scratch::<u32>(n, rows.len()));
+    let (mut order, mut place) = (vec![0; n], vec![0; n]);
+    let found =
+        amd::order(&mut order, &mut place, pattern, amd::Control::default(), MemStack::new(&mut memory));
+    if found.is_ok() { order } else { natural() }
 }
 
 /// The upper triangle `R` of `A = QR`, with as many rows as `A` has rows or columns, whichever are fewer: `RᵀR = AᵀA`.

@@ -121,7 +121,7 @@ pub fn recovered(p: usize, m: usize, trials: u64) -> f64 {
         .filter(|trial| {
             let (x, y) = truth.sample(m, 1000 * p as u64 + trial);
             let found = fit(&x, &y, None, &params, None).expect("a good problem");
-            same(&found.lambda, &truth.lambda) && same(&found.theta, &truth.theta)
+            same(&found.lambda.to_dense(), &truth.lambda) && same(&found.theta.to_dense(), &truth.theta)
         })
         .count();
     good as f64 / trials as f64
@@ -169,7 +169,7 @@ pub fn course(
 
 /// The mean squared error of forecasts.
 pub fn mse(found: &GaussianFit, x: &Dense, y: &Dense) -> f64 {
-    let model = Forecaster::new(found.lambda.clone(), found.theta.clone(), found.intercept.clone());
+    let model = Forecaster::new(found.lambda.to_dense(), found.theta.to_dense(), found.intercept.clone());
     distance(&model.expect("a fit is positive definite").means(Par::Seq, x), y)
 }
 

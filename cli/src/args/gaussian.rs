@@ -86,9 +86,10 @@ pub(crate) struct GaussianFit {
     /// Most outer iterations, at each λ; 1000 unless said, 100000 for fista and owlqn.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_iter: Option<u64>,
-    /// Memory that the fit may take, for instance `2GiB` or `800MiB`; without it there is no limit. In bytes it needs about 28·m·n + 80·m·p + 104·p² + 32·n·p for m rows, n inputs and p outputs (4000
-    /// inputs, 1000 outputs, 2500 rows: 717 MiB), a tenth more for what grows with the non-zeros, and 8·(p² + n·p) for each λ of a path; less is an error, before anything is computed. What
-    /// is left decides how large the blocks of the preconditioner are: a tight budget costs time, not exactness. Not for fista and owlqn.
+    /// Memory that the fit may take beside X and Y themselves, for instance `2GiB` or `100MiB`; without it there is no limit. Where that is too little for dense matrices (in bytes about 23·m·n + 80·m·p + 114·p² + 35·n·p
+    /// for m rows, n inputs and p outputs; 4000 inputs, 1000 outputs, 2500 rows: 652 MiB) the fit is done by blocks of columns, which keeps only what is not 0 and is as exact, but slower. It needs about 150 bytes for each entry
+    /// that is not 0, 44 for each of the sparse factor of Λ, and a copy of X and Y with --intercept, --standardize or --weights (each fold of --cv has one, too). Too little even for that is an error that says how much is needed.
+    /// Not for fista and owlqn; newton-cd and alternating do not work by blocks.
     #[arg(long, value_name = "SIZE", value_parser = super::size)]
     pub(crate) memory: Option<u64>,
     /// Write the model to FILE, for `gaussian predict` and `inspect`; of a path, the last.

@@ -349,14 +349,27 @@ fn early_ends_have_their_own_exit_code() {
 fn memory_is_budgeted() {
     let folder = data();
     let fit = |more: &[&str]| run_in(folder.path(), &[&FIT[..], &["--lambda", "0.1"], more].concat());
-    let run = fit(&["--memory", "10KB"]);
+    let run = fit(&["--memory", "1KB"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(
         run.stderr.starts_with("error: the fit needs about 1 MiB of memory and 0 MiB are allowed"),
         "{}",
         run.stderr
     );
-    assert_eq!(fit(&["--memory", "0.5MiB", "--json"]).code, 0);
+    assert_eq!(fit(&["--memory", "10KB", "--solver", "alternating"]).code, 1);
+    // Enough for dense matrices, then not.
+    let json = |more: &[&str]| -> serde_json::Value {
+        let run = fit(&[&["--json"], more].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        serde_json::from_str(&run.stdout).unwrap()
+    };
+    let (whole, parts) = (json(&["--memory", "0.5MiB"]), json(&["--memory", "10KB", "-v"]));
+    assert_eq!((whole["block_columns"].is_null(), parts["block_columns"].is_u64()), (true, true));
+    let apart = whole["objective"].as_f64().unwrap() - parts["objective"].as_f64().unwrap();
+    assert!(apart.abs() < 1e-8, "{apart}");
+    assert!(fit(&["--memory", "10KB", "-v"]).stderr.contains("fitted by blocks of"));
+    let cv = ["--memory", "100KB", "--cv", "3", "--refit", "--intercept"];
+    assert_eq!(run_in(folder.path(), &[&FIT[..], &cv].concat()).code, 0);
     for wrong in
         [&["--memory", "much"][..], &["--memory", "0GiB"], &["--memory", "1GiB", "--solver", "fista"]]
     {

@@ -50,6 +50,65 @@ impl fmt::Display for NpyError {
 
 impl std::error::Error for NpyError {}
 
+/// What the header says.
+struct Layout {
+    rows: usize,
+    cols: usize,
+    /// Bytes of an entry.
+    size: usize,
+    big: bool,
+    fortran: bool,
+}
+
+impl Layout {
+    /// Of a header, for so many bytes of data.
+    fn new(header: &[u8], data: usize) -> Result<Self, NpyError> {
+        let header = std::str::from_utf8(header).map_err(|_| NpyError::Header("it is not text".into()))?;
+        let kind = quoted(value(header, "descr")?)?;
+        let fortran = match value(header, "fortran_order")? {
+            text if text.starts_with("True") => true,
+            text if text.starts_with("False") => false,
+            _ => return Err(NpyError::Header("`fortran_order` is neither True nor False".into())),
+        };
+        let (rows, cols) = shape(value(header, "shape")?)?;
+        let (size, big) = match kind {
+            "<f8" | "=f8" | "|f8" => (8, false),
+            ">f8" => (8, true),
+            "<f4" | "=f4" | "|f4" => (4, false),
+            ">f4" => (4, true),
+            other => {
+                let other: String = other.chars().take(40).collect();
+                return Err(NpyError::Header(format!(
+                    "found entries of the type `{other}`, expected float64 or float32 (`f8`, `f4`)"
+                )));
+            }
+        };
+        let expected = rows.checked_mul(cols).and_then(|n| n.checked_mul(size)).unwrap_or(usize::MAX);
+        match data {
+            found if found < expected => Err(NpyError::Truncated(found, expected)),
+            found if found > expected => Err(NpyError::TooLong(found, expected)),
+            _ => Ok(Self { rows, cols, size, big, fortran }),
+        }
+    }
+
+    /// The numbers in some bytes.
+    fn numbers(&self, data: &[u8]) -> impl Iterator<Item = f64> {
+        let Self { size, big, .. } = *self;
+        data.chunks_exact(size).map(move |b| match *b {
+            [a, b, c, d, e, f, g, h] => {
+                let bytes = [a, b, c, d, e, f, g, h];
+                if big { f64::from_be_bytes(bytes) } else { f64::from_le_bytes(bytes) }
+            }
+            [a, b, c, d] => f64::from(if big {
+                f32::from_be_bytes([a, b, c, d])
+            } else {
+                f32::from_le_bytes([a, b, c, d])
+            }),
+            _ => f64::NAN,
+        })
+    }
+}
+
 /// Reads an array. Nothing is allocated that is larger than twice the bytes given.
 ///
 /// ```
@@ -61,60 +120,73 @@ impl std::error::Error for NpyError {}
 /// # Errors
 /// An [`NpyError`]: something else, truncated, numbers of another kind, more than two dimensions.
 pub fn read(bytes: &[u8]) -> Result<Array, NpyError> {
-    let rest = bytes.strip_prefix(&MAGIC).ok_or(NpyError::NotNpy)?;
-    let cut = || NpyError::Header("it ends too early".into());
-    let (&[major, _minor], rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
-    let (len, rest) = match major {
-        1 => {
-            let (len, rest) = rest.split_first_chunk::<2>().ok_or_else(cut)?;
-            (usize::from(u16::from_le_bytes(*len)), rest)
-        }
-        2 | 3 => {
-            let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
-            (u32::from_le_bytes(*len) as usize, rest)
-        }
-        other => return Err(NpyError::Version(other)),
-    };
-    let (header, data) = rest.split_at_checked(len).ok_or_else(cut)?;
-    let header = std::str::from_utf8(header).map_err(|_| NpyError::Header("it is not text".into()))?;
-    let kind = quoted(value(header, "descr")?)?;
-    let fortran = match value(header, "fortran_order")? {
-        text if text.starts_with("True") => true,
-        text if text.starts_with("False") => false,
-        _ => return Err(NpyError::Header("`fortran_order` is neither True nor False".into())),
-    };
-    let (rows, cols) = shape(value(header, "shape")?)?;
-    let (size, big) = match kind {
-        "<f8" | "=f8" | "|f8" => (8, false),
-        ">f8" => (8, true),
-        "<f4" | "=f4" | "|f4" => (4, false),
-        ">f4" => (4, true),
-        other => {
-            let other: String = other.chars().take(40).collect();
-            return Err(NpyError::Header(format!(
-                "found entries of the type `{other}`, expected float64 or float32 (`f8`, `f4`)"
-            )));
-        }
-    };
-    let expected = rows.checked_mul(cols).and_then(|n| n.checked_mul(size)).unwrap_or(usize::MAX);
-    match data.len() {
-        found if found < expected => return Err(NpyError::Truncated(found, expected)),
-        found if found > expected => return Err(NpyError::TooLong(found, expected)),
-        _ => {}
-    }
-    let stored: Vec<f64> = if size == 8 {
-        let numbers = data.as_chunks::<8>().0.iter();
-        numbers.map(|&b| if big { f64::from_be_bytes(b) } else { f64::from_le_bytes(b) }).collect()
+    let found = read_columns(bytes, bytes.len());
+    let (rows, cols, columns) = found.map_err(|error| match error {
+        ReadError::Npy(error) => error,
+        // Bytes in memory are there.
+        ReadError::Io(_) => NpyError::Header("it ends too early".into()),
+    })?;
+    let values = if rows > 1 && cols > 1 {
+        (0..rows).flat_map(|i| columns[i..].iter().step_by(rows).copied()).collect()
     } else {
-        let numbers = data.as_chunks::<4>().0.iter();
-        numbers.map(|&b| f64::from(if big { f32::from_be_bytes(b) } else { f32::from_le_bytes(b) })).collect()
-    };
-    let values = if fortran && rows > 1 && cols > 1 {
-        (0..rows).flat_map(|i| stored[i..].iter().step_by(rows).copied()).collect()
-    } else {
-        stored
+        columns
     };
     Ok(Array { rows, cols, values })
+}
+
+/// Why nothing was read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// No array that can be used.
+    Npy(NpyError),
+    /// The system would not read.
+    Io(std::io::Error),
+}
+
+/// Bytes that are read at a time.
+const PIECE: usize = 1 << 18;
+
+/// Reads an array of `len` bytes, header included, piece by piece: rows, columns, and the entries column after column. Nothing else of the array's size is allocated.
+///
+/// # Errors
+/// A [`ReadError`].
+pub fn read_columns(
+    mut input: impl std::io::Read,
+    len: usize,
+) -> Result<(usize, usize, Vec<f64>), ReadError> {
+    let mut left = len;
+    let mut take = |count: usize| -> Result<Vec<u8>, ReadError> {
+        let short = || ReadError::Npy(NpyError::Header("it ends too early".into()));
+        left = left.checked_sub(count).ok_or_else(short)?;
+        let mut out = vec![0; count];
+        input.read_exact(&mut out).map_err(ReadError::Io)?;
+        Ok(out)
+    };
+    if len < MAGIC.len() || take(MAGIC.len())? != MAGIC {
+        return Err(ReadError::Npy(NpyError::NotNpy));
+    }
+    let version = take(2)?;
+    let header = match version[0] {
+        1 => take(2)?.iter().rev().fold(0, |sum, &b| sum << 8 | usize::from(b)),
+        2 | 3 => take(4)?.iter().rev().fold(0, |sum, &b| sum << 8 | usize::from(b)),
+        other => return Err(ReadError::Npy(NpyError::Version(other))),
+    };
+    let header = take(header)?;
+    let layout = Layout::new(&header, left).map_err(ReadError::Npy)?;
+    let Layout { rows, cols, size, fortran, .. } = layout;
+    let mut values = vec![0.0; rows * cols];
+    let (mut piece, mut at) = (vec![0; PIECE], 0);
+    while at < values.len() {
+        let count = (PIECE / size).min(values.len() - at);
+        let piece = &mut piece[..count * size];
+        input.read_exact(piece).map_err(ReadError::Io)?;
+        for (k, number) in (at..).zip(layout.numbers(piece)) {
+            let place = if fortran { k } else { k / cols + k % cols * rows };
+            values[place] = number;
+        }
+        at += count;
+    }
+    Ok((rows, cols, values))
 }
 
 /// The bytes of a two-dimensional array of 8-byte numbers, row after row, version 1.

@@ -103,9 +103,41 @@ impl Numbers {
         Ok(table)
     }
 
+    /// Reads a `.npy` file that is not packed, piece by piece, so that nothing but the table is in memory; `None` if it is something else, or stdin.
+    ///
+    /// # Errors
+    /// A [`NumbersError`], or what the system says.
+    pub fn read_npy(path: &std::path::Path) -> std::io::Result<Option<Result<Self, NumbersError>>> {
+        use std::io::{Read, Seek};
+        let Ok(mut file) = std::fs::File::open(path) else { return Ok(None) };
+        let about = file.metadata()?;
+        let mut head = [0; npy::MAGIC.len()];
+        if !about.is_file() || file.read_exact(&mut head).is_err() || head != npy::MAGIC {
+            return Ok(None);
+        }
+        file.rewind()?;
+        let len = usize::try_from(about.len()).unwrap_or(usize::MAX);
+        match npy::read_columns(std::io::BufReader::new(file), len) {
+            Ok((0, ..) | (_, 0, _)) => Ok(Some(Err(NumbersError::NoRows))),
+            Ok((rows, cols, values)) => Ok(Some(Self::finite(rows, cols, values))),
+            Err(npy::ReadError::Npy(error)) => Ok(Some(Err(NumbersError::Npy(error)))),
+            Err(npy::ReadError::Io(error)) => Err(error),
+        }
+    }
+
     fn npy(bytes: &[u8]) -> Result<Self, NumbersError> {
-        let array = npy::read(bytes).map_err(NumbersError::Npy)?;
-        let values = Dense::from_fn(array.rows, array.cols, |i, j| array.values[i * array.cols + j]);
+        match npy::read_columns(bytes, bytes.len()) {
+            Ok((rows, cols, values)) => Self::finite(rows, cols, values),
+            Err(npy::ReadError::Npy(error)) => Err(NumbersError::Npy(error)),
+            Err(npy::ReadError::Io(error)) => {
+                Err(NumbersError::Npy(npy::NpyError::Header(error.to_string())))
+            }
+        }
+    }
+
+    /// From columns, if none is infinite.
+    fn finite(rows: usize, cols: usize, values: Vec<f64>) -> Result<Self, NumbersError> {
+        let values = Dense::from_columns(rows, cols, values).unwrap_or_else(|| Dense::zeros(0, 0));
         let table = Self { names: None, values, lines: Vec::new() };
         let infinite = |(i, j): &(usize, usize)| table.values.get(*i, *j).is_infinite();
         match table.cells().find(infinite) {

@@ -52,17 +52,16 @@ pub fn export_gaussian(model: &GaussianModel, names: bool) -> Result<GaussianExp
     if n.max(p) > MAX_REALS {
         return Err(ExportError::Reals(n.max(p)));
     }
-    let factor = SparseFactor::new(&model.lambda).ok_or(ExportError::Precision)?;
+    let factor = SparseFactor::new(&model.lambda.to_dense()).ok_or(ExportError::Precision)?;
     let sigma = model.forecaster().ok_or(ExportError::Precision)?;
     let small = |x: usize| u32::try_from(x).map_err(|_| ExportError::TooLarge);
     let mut place = vec![0u32; p];
     factor.order.iter().enumerate().for_each(|(k, &output)| place[output as usize] = k as u32);
     let (mut starts, mut inputs, mut weights) = (vec![0u32], Vec::new(), Vec::new());
     for &output in &factor.order {
-        for (i, &t) in model.theta.col(output as usize).iter().enumerate().filter(|t| *t.1 != 0.0) {
-            inputs.push(i as u32);
-            weights.push(t);
-        }
+        let (rows, values) = model.theta.col(output as usize);
+        inputs.extend_from_slice(rows);
+        weights.extend_from_slice(values);
         starts.push(small(weights.len())?);
     }
     let entries = factor.rows.len();

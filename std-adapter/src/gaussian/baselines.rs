@@ -5,6 +5,7 @@ use super::fit::{GaussianFit, GaussianParams, fit};
 use crate::linalg::{Cholesky, Dense, product, transposed_product};
 use crate::par::Par;
 use crate::solver::newton_cd::GaussianWatch;
+use crate::sparse::Sparse;
 
 /// A sparse Gaussian MRF of `(x, y)` by the graphical lasso (the same solver, without inputs), then `y | x`: with the joint precision `Q`, `Λ = Q_yy` and `Θ = Q_xy`. `params.lambda` penalises
 /// all pairs; the objective, violation and `λ_max` are those of the joint fit.
@@ -26,7 +27,7 @@ pub fn fit_jointly(
     let all = Dense::from_columns(m, n + p, all).unwrap_or_else(|| Dense::zeros(m, 0));
     let joint = fit(&Dense::zeros(m, 0), &all, weights, params, watch)?;
     let (inputs, outputs): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (n..n + p).collect());
-    let columns = joint.lambda.select_columns(&outputs);
+    let columns = joint.lambda.to_dense().select_columns(&outputs);
     let (lambda, theta) = (columns.select_rows(&outputs), columns.select_rows(&inputs));
     // y = μ_y - Λ⁻¹Θᵀ(x - μ_x): the rest of the intercept.
     let factor = Cholesky::new(&lambda).ok_or(GaussianError::SingularOutputs)?;
@@ -34,6 +35,7 @@ pub fn fit_jointly(
     let mut shift = Dense::from_fn(p, 1, |j, _| theta.col(j).iter().zip(x_mean).map(|(t, m)| t * m).sum());
     factor.solve(&mut shift);
     let intercept = y_mean.iter().zip(shift.values()).map(|(m, s)| m + s).collect();
+    let (lambda, theta) = (Sparse::from_dense(&lambda), Sparse::from_dense(&theta));
     Ok(GaussianFit { lambda, theta, intercept, ..joint })
 }
 

@@ -4,12 +4,12 @@ use super::error::GaussianError;
 use super::fit::{GaussianFit, GaussianParams, Run};
 use super::path::{along, penalties};
 use super::predict::Forecaster;
-use super::prepare::Prepared;
 use super::score::{Widths, score};
 use crate::cv;
 use crate::linalg::Dense;
 use crate::par::Par;
 use crate::solver::monitor::Stop;
+use crate::solver::newton_blocks::{self, BlockData};
 use crate::solver::newton_cd::GaussianWatch;
 
 /// What is compared.
@@ -80,8 +80,11 @@ pub fn cross_validate(
         return Err(GaussianError::Folds { folds: how.folds, rows });
     }
     let grid = {
-        let prepared = Prepared::new(x, y, weights, params)?;
-        penalties(Run::new(&prepared, params, 0).lambda_max, how.points, how.ratio)?
+        let most = params.par.run(|par| {
+            let params = GaussianParams { par, ..params.clone() };
+            Run::new(x, y, weights, &params).map(|run| run.lambda_max)
+        })?;
+        penalties(most, how.points, how.ratio)?
     };
     let fold_of = deal(rows, how);
     let (outer, inner) =
@@ -89,8 +92,15 @@ pub fn cross_validate(
     let one = |fold: usize| -> Result<Vec<(f64, f64, bool)>, GaussianError> {
         let (kept, held) = cv::split(&fold_of, fold);
         let own: Option<Vec<f64>> = weights.map(|w| kept.iter().map(|&i| w[i]).collect());
-        // Folds that run at the same time share what is allowed.
-        let memory = params.memory.map(|bytes| bytes / outer.count().min(how.folds) as u64);
+        // Folds that run at the same time share what is allowed; each has a copy of its rows.
+        let copy = 8 * (x.rows() * (x.cols() + y.cols())) as u64;
+        let memory = match params.memory.map(|bytes| bytes / outer.count().min(how.folds) as u64) {
+            Some(bytes) if bytes < copy => {
+                let need = copy.saturating_mul(outer.count().min(how.folds) as u64);
+                return Err(GaussianError::Memory { need, budget: params.memory.unwrap_or(bytes) });
+            }
+            bytes => bytes.map(|bytes| bytes - copy),
+        };
         let params = GaussianParams { par: inner, memory, ..params.clone() };
         let grid = grid.clone();
         let fits = along(
@@ -103,7 +113,7 @@ pub fn cross_validate(
         )?;
         let (x, y) = (x.select_rows(&held), y.select_rows(&held));
         let done = fits.into_iter().filter(|fit| fit.stop != Stop::Interrupted);
-        Ok(done.map(|fit| held_out(&fit, &x, &y, how.loss)).collect())
+        Ok(done.map(|fit| held_out(&fit, &x, &y, how.loss, memory)).collect())
     };
     let folds = outer.run(|par| par.map((0..how.folds).collect(), one));
     let folds = folds.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -114,15 +124,34 @@ pub fn cross_validate(
     Ok((found, last))
 }
 
-fn held_out(fit: &GaussianFit, x: &Dense, y: &Dense, loss: CvLoss) -> (f64, f64, bool) {
+fn held_out(fit: &GaussianFit, x: &Dense, y: &Dense, loss: CvLoss, memory: Option<u64>) -> (f64, f64, bool) {
     let nonzeros = (fit.nonzeros_lambda() + fit.nonzeros_theta()) as f64;
-    let model = Forecaster::new(fit.lambda.clone(), fit.theta.clone(), fit.intercept.clone());
-    let found = model.and_then(|m| score(&m, &m.means(Par::Seq, x), y, Widths { own: 0.0, joint: 0.0 }));
-    let value = found.map_or(f64::NAN, |s| match loss {
-        CvLoss::LogLoss => s.log_loss,
-        CvLoss::Mse => s.mse,
-    });
+    let (log_loss, mse) = match (fit.blocks, memory) {
+        (Some(_), Some(bytes)) => held_out_within(fit, x, y, bytes),
+        _ => {
+            let (lambda, theta) = (fit.lambda.to_dense(), fit.theta.to_dense());
+            let model = Forecaster::new(lambda, theta, fit.intercept.clone());
+            let widths = Widths { own: 0.0, joint: 0.0 };
+            let found = model.and_then(|m| score(&m, &m.means(Par::Seq, x), y, widths));
+            found.map_or((f64::NAN, f64::NAN), |s| (s.log_loss, s.mse))
+        }
+    };
+    let value = match loss {
+        CvLoss::LogLoss => log_loss,
+        CvLoss::Mse => mse,
+    };
     (value, nonzeros, fit.converged)
+}
+
+/// Log loss and mean squared error without dense parameters.
+fn held_out_within(fit: &GaussianFit, x: &Dense, y: &Dense, bytes: u64) -> (f64, f64) {
+    let (m, p) = (y.rows(), y.cols());
+    let moved = Dense::from_fn(m, p, |i, j| y.get(i, j) - fit.intercept[j]);
+    let data = BlockData { x, y: &moved, par: Par::Seq };
+    let found = newton_blocks::held_out(data, (&fit.lambda, &fit.theta), bytes);
+    // f is twice the mean negative log-likelihood without its constant.
+    let log_loss = |f: f64| 0.5 * (f + p as f64 * std::f64::consts::TAU.ln());
+    found.ok().flatten().map_or((f64::NAN, f64::NAN), |(f, mse)| (log_loss(f), mse))
 }
 
 /// Which fold each row belongs to: stretches of the order, where [`cv::deal`] would take one row for each fold in turn.

@@ -112,7 +112,7 @@ impl fmt::Display for GaussianError {
             ),
             Self::Memory { need, budget } => write!(
                 f,
-                "the fit needs about {} MiB of memory and {} MiB are allowed: allow more, or leave out inputs or outputs",
+                "the fit needs about {} MiB of memory and {} MiB are allowed: allow more, use a larger lambda, or leave out inputs or outputs",
                 need.div_ceil(1 << 20),
                 budget >> 20
             ),

@@ -1,15 +1,18 @@
 //! One fit, and what every fit of a path shares.
 
 use super::error::GaussianError;
-use super::memory::left;
-use super::prepare::Prepared;
-use super::refit::refit;
+use super::memory::{Way, beside, way};
+use super::prepare::{Prepared, Scaling, check_bounded, copies};
+use super::refit::{Refitted, refit, refit_within};
 use crate::linalg::{Cholesky, Dense};
-use crate::objective::gaussian::Penalties;
+use crate::objective::gaussian::{Gaussian, Penalties};
 use crate::par::Par;
 use crate::solver::monitor::Stop;
-use crate::solver::newton_cd::{GaussianPoint, GaussianWatch, NewtonParams, Schedule};
+use crate::solver::newton_blocks::{self, BlockData, BlockError, BlockParams, largest_slopes};
+use crate::solver::newton_cd::{GaussianPoint, GaussianWatch, NewtonInfo, NewtonParams, Schedule};
 use crate::solver::{fista, newton_cd, owlqn};
+use crate::sparse::Sparse;
+use std::borrow::Cow;
 
 /// How `λ_Θ` follows from `λ_Λ`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,7 +67,8 @@ pub struct GaussianParams {
     pub max_iterations: u64,
     /// Threads; the result does not depend on them.
     pub par: Par,
-    /// Bytes that the fit may take, as [`memory`](super::memory) counts them; `None` for no limit. For [`GaussianSolver::Newton`] only.
+    /// Bytes that the fit may take beside the data, as [`memory`](super::memory) counts them; `None` for no limit. Where that is too little for dense matrices, [`Schedule::Auto`] works by blocks; the other
+    /// schedules are an error then. For [`GaussianSolver::Newton`] only.
     pub memory: Option<u64>,
 }
 
@@ -94,10 +98,10 @@ impl GaussianParams {
 /// What was learned, for raw columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GaussianFit {
-    /// `Λ`, symmetric and positive definite.
-    pub lambda: Dense,
+    /// `Λ`, symmetric and positive definite, both triangles.
+    pub lambda: Sparse,
     /// `Θ`, a row for each input.
-    pub theta: Dense,
+    pub theta: Sparse,
     /// What is added to the means; zeros without intercept.
     pub intercept: Vec<f64>,
     /// `λ_Λ` and `λ_Θ`.
@@ -114,6 +118,8 @@ pub struct GaussianFit {
     pub converged: bool,
     /// Why the run ended.
     pub stop: Stop,
+    /// Columns of a block, if a budget of memory had the fit done by blocks.
+    pub blocks: Option<usize>,
     /// How it went.
     pub trace: Vec<GaussianPoint>,
 }
@@ -121,34 +127,73 @@ pub struct GaussianFit {
 impl GaussianFit {
     /// Entries of Λ that are not 0, both triangles and the diagonal.
     pub fn nonzeros_lambda(&self) -> usize {
-        self.lambda.values().iter().filter(|v| **v != 0.0).count()
+        self.lambda.nonzeros()
     }
 
     /// Entries of Θ that are not 0.
     pub fn nonzeros_theta(&self) -> usize {
-        self.theta.values().iter().filter(|v| **v != 0.0).count()
+        self.theta.nonzeros()
     }
 }
 
 /// A problem that is being solved for one penalty after the other.
 pub(super) struct Run<'a> {
-    prepared: &'a Prepared,
+    problem: Problem<'a>,
+    scaling: Scaling,
     params: &'a GaussianParams,
     pub(super) lambda_max: f64,
-    /// Bytes for the preconditioner.
-    left: u64,
+    /// Bytes of what was found before and is still kept.
+    pub(super) kept: u64,
     /// Where the last one ended.
-    at: Option<(Dense, Dense)>,
+    at: Option<(Sparse, Sparse)>,
+}
+
+/// What a solver found.
+struct Minimum {
+    at: (Sparse, Sparse),
+    info: NewtonInfo,
+    /// Columns of a block.
+    blocks: Option<usize>,
+}
+
+/// The data as the solver wants them.
+enum Problem<'a> {
+    /// And bytes for the preconditioner.
+    Dense(Box<Gaussian>, u64),
+    /// And bytes for everything.
+    Blocks { x: Cow<'a, Dense>, y: Cow<'a, Dense>, bytes: u64 },
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(prepared: &'a Prepared, params: &'a GaussianParams, left: u64) -> Self {
+    /// From raw columns; `params.memory` says by which solver.
+    pub(super) fn new(
+        x: &'a Dense,
+        y: &'a Dense,
+        weights: Option<&[f64]>,
+        params: &'a GaussianParams,
+    ) -> Result<Self, GaussianError> {
+        let way = way(params, (x.rows(), x.cols(), y.cols()), copies(weights, params))?;
+        let Prepared { x, y, scaling } = Prepared::new(x, y, weights, params)?;
         let factor = match params.theta {
             Theta::Factor(factor) => factor,
             // A λ_Θ of its own does not fall with λ_Λ.
             Theta::Value(_) => f64::INFINITY,
         };
-        Self { prepared, params, lambda_max: prepared.problem.lambda_max(factor), left, at: None }
+        let (problem, lambda_max) = match way {
+            Way::Dense(left) => {
+                let problem = Gaussian::new(x.into_owned(), y.into_owned(), params.par);
+                let most = problem.lambda_max(factor);
+                (Problem::Dense(Box::new(problem), left), most)
+            }
+            Way::Blocks(bytes) => {
+                let data = BlockData { x: &x, y: &y, par: params.par };
+                let (own, cross) =
+                    largest_slopes(data, bytes).map_err(|error| too_much(error, params, bytes))?;
+                let most = own.max(if cross == 0.0 { 0.0 } else { cross / factor });
+                (Problem::Blocks { x, y, bytes }, most)
+            }
+        };
+        Ok(Self { problem, scaling, params, lambda_max, kept: 0, at: None })
     }
 
     pub(super) fn solve(
@@ -156,30 +201,26 @@ impl<'a> Run<'a> {
         lambda: f64,
         watch: Option<&GaussianWatch<'_>>,
     ) -> Result<GaussianFit, GaussianError> {
-        let (problem, params) = (&self.prepared.problem, self.params);
+        let params = self.params;
         let penalties = params.penalties(lambda);
-        self.prepared.check_bounded(&penalties)?;
-        let start = self.at.take().unwrap_or_else(|| problem.start(&penalties));
         let scale = penalties.lambda.max(penalties.theta);
         let scale = if scale > 0.0 { scale } else { self.lambda_max };
+        let schedule = match params.solver {
+            GaussianSolver::Newton(schedule) => schedule,
+            GaussianSolver::Fista | GaussianSolver::Owlqn => Schedule::Auto,
+        };
+        let left = match &self.problem {
+            Problem::Dense(_, left) => *left,
+            Problem::Blocks { bytes, .. } => *bytes,
+        };
         let run = NewtonParams {
             penalties,
             tolerance: params.tolerance * scale,
             max_iterations: params.max_iterations,
-            preconditioner: self.left,
-            schedule: match params.solver {
-                GaussianSolver::Newton(schedule) => schedule,
-                GaussianSolver::Fista | GaussianSolver::Owlqn => Schedule::Auto,
-            },
+            preconditioner: left.saturating_sub(self.kept),
+            schedule,
         };
-        let found = match params.solver {
-            GaussianSolver::Newton(_) => newton_cd::minimize(problem, start, &run, watch),
-            GaussianSolver::Fista => fista::minimize(problem, start, &run, watch),
-            GaussianSolver::Owlqn => owlqn::minimize(problem, start, &run, watch),
-        };
-        // The start is a diagonal of positive numbers or an earlier solution.
-        let found = found.map_err(|_| GaussianError::SingularOutputs)?;
-        let mut info = found.info;
+        let Minimum { at: found, mut info, blocks } = self.minimize(&run, watch)?;
         let mut debiased = None;
         if params.refit && info.stop != Stop::Interrupted {
             let go_on = |iterations: u64, objective: f64, violation: f64| {
@@ -188,8 +229,7 @@ impl<'a> Run<'a> {
                 let point = GaussianPoint { iterations, objective, violation, lambda: 0.0, ..*last };
                 watch.is_none_or(|watch| watch(&point))
             };
-            let most = params.max_iterations.max(REFIT);
-            let more = refit(problem, &found.lambda, &found.theta, run.tolerance, most, &go_on)?;
+            let more = self.refit(&found, &run, &go_on)?;
             // Both have to be done.
             if info.stop == Stop::Tolerance {
                 info.stop = more.stop;
@@ -198,12 +238,9 @@ impl<'a> Run<'a> {
             info.iterations += more.iterations;
             debiased = Some((more.lambda, more.theta));
         }
-        let (lambda, theta) = debiased.as_ref().map_or((&found.lambda, &found.theta), |d| (&d.0, &d.1));
-        let (lambda, theta, intercept) = self.prepared.raw(lambda, theta, params.intercept);
-        if Cholesky::new(&lambda).is_none() {
-            return Err(GaussianError::SingularOutputs);
-        }
-        self.at = Some((found.lambda, found.theta));
+        let last = debiased.unwrap_or_else(|| found.clone());
+        let (lambda, theta, intercept) = self.raw(last)?;
+        self.at = Some(found);
         Ok(GaussianFit {
             lambda,
             theta,
@@ -215,8 +252,100 @@ impl<'a> Run<'a> {
             iterations: info.iterations,
             converged: info.stop == Stop::Tolerance,
             stop: info.stop,
+            blocks,
             trace: info.trace,
         })
+    }
+
+    /// Solves for one penalty.
+    fn minimize(
+        &mut self,
+        run: &NewtonParams,
+        watch: Option<&GaussianWatch<'_>>,
+    ) -> Result<Minimum, GaussianError> {
+        let (params, at) = (self.params, self.at.take());
+        let problem = match &self.problem {
+            Problem::Dense(problem, _) => problem,
+            Problem::Blocks { x, y, bytes } => {
+                if run.penalties.lambda == 0.0 || run.penalties.theta == 0.0 {
+                    // Nothing would be 0.
+                    let (need, budget) = (beside((x.rows(), x.cols(), y.cols())), params.memory.unwrap_or(0));
+                    return Err(GaussianError::Memory { need, budget });
+                }
+                let data = BlockData { x, y, par: params.par };
+                let within = BlockParams {
+                    penalties: run.penalties,
+                    tolerance: run.tolerance,
+                    max_iterations: run.max_iterations,
+                    bytes: run.preconditioner,
+                };
+                let found = newton_blocks::minimize(data, at, &within, watch);
+                let found = found.map_err(|error| too_much(error, params, *bytes))?;
+                let at = (found.lambda, found.theta);
+                return Ok(Minimum { at, info: found.info, blocks: Some(found.columns) });
+            }
+        };
+        check_bounded(problem, &run.penalties)?;
+        let start = at.map_or_else(
+            || problem.start(&run.penalties),
+            |(lambda, theta)| (lambda.to_dense(), theta.to_dense()),
+        );
+        let found = match params.solver {
+            GaussianSolver::Newton(_) => newton_cd::minimize(problem, start, run, watch),
+            GaussianSolver::Fista => fista::minimize(problem, start, run, watch),
+            GaussianSolver::Owlqn => owlqn::minimize(problem, start, run, watch),
+        };
+        // The start is a diagonal of positive numbers or an earlier solution.
+        let found = found.map_err(|_| GaussianError::SingularOutputs)?;
+        let at = (Sparse::from_dense(&found.lambda), Sparse::from_dense(&found.theta));
+        Ok(Minimum { at, info: found.info, blocks: None })
+    }
+
+    /// The same entries again, without penalty.
+    fn refit(
+        &self,
+        (lambda, theta): &(Sparse, Sparse),
+        run: &NewtonParams,
+        go_on: &(dyn Fn(u64, f64, f64) -> bool + Sync),
+    ) -> Result<Refitted, GaussianError> {
+        let most = self.params.max_iterations.max(REFIT);
+        match &self.problem {
+            Problem::Dense(problem, _) => {
+                refit(problem, &lambda.to_dense(), &theta.to_dense(), run.tolerance, most, go_on)
+            }
+            Problem::Blocks { x, y, bytes } => {
+                let data = BlockData { x, y, par: self.params.par };
+                let limits = (run.tolerance, most, run.preconditioner);
+                refit_within(data, (lambda, theta), limits, go_on)
+                    .map_err(|error| too_much(error, self.params, *bytes))?
+            }
+        }
+    }
+
+    /// For raw columns.
+    fn raw(&self, (lambda, theta): (Sparse, Sparse)) -> Result<(Sparse, Sparse, Vec<f64>), GaussianError> {
+        let intercept = self.params.intercept;
+        if let Problem::Blocks { .. } = self.problem {
+            let raw = self.scaling.raw_sparse((lambda, theta), intercept);
+            return raw.ok_or(GaussianError::SingularOutputs);
+        }
+        let (lambda, theta, shift) = self.scaling.raw(&lambda.to_dense(), &theta.to_dense(), intercept);
+        if Cholesky::new(&lambda).is_none() {
+            return Err(GaussianError::SingularOutputs);
+        }
+        Ok((Sparse::from_dense(&lambda), Sparse::from_dense(&theta), shift))
+    }
+}
+
+/// The error of the block solver, which was given `bytes` of the budget.
+fn too_much(error: BlockError, params: &GaussianParams, bytes: u64) -> GaussianError {
+    match error {
+        BlockError::Start => GaussianError::SingularOutputs,
+        BlockError::Memory { need } => {
+            let budget = params.memory.unwrap_or(bytes);
+            // Copies of the data come on top.
+            GaussianError::Memory { need: need.saturating_add(budget.saturating_sub(bytes)), budget }
+        }
     }
 }
 
@@ -266,8 +395,6 @@ pub fn fit(
     check(params, params.lambda)?;
     params.par.run(|par| {
         let params = GaussianParams { par, ..params.clone() };
-        let left = left(&params, (x.rows(), x.cols(), y.cols()), 1)?;
-        let prepared = Prepared::new(x, y, weights, &params)?;
-        Run::new(&prepared, &params, left).solve(params.lambda, watch)
+        Run::new(x, y, weights, &params)?.solve(params.lambda, watch)
     })
 }

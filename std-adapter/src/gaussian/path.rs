@@ -2,8 +2,6 @@
 
 use super::error::GaussianError;
 use super::fit::{GaussianFit, GaussianParams, Run, check};
-use super::memory::left;
-use super::prepare::Prepared;
 use crate::linalg::Dense;
 use crate::solver::monitor::Stop;
 use crate::solver::newton_cd::GaussianWatch;
@@ -55,15 +53,13 @@ pub(super) fn along(
     check(params, 1.0)?;
     params.par.run(|par| {
         let params = GaussianParams { par, ..params.clone() };
-        let shape = (x.rows(), x.cols(), y.cols());
-        left(&params, shape, 1)?;
-        let prepared = Prepared::new(x, y, weights, &params)?;
-        let grid = grid(Run::new(&prepared, &params, 0).lambda_max)?;
-        let mut run = Run::new(&prepared, &params, left(&params, shape, grid.len())?);
+        let mut run = Run::new(x, y, weights, &params)?;
+        let grid = grid(run.lambda_max)?;
         let mut fits = Vec::new();
         for lambda in grid {
             let fit = run.solve(lambda, watch)?;
             let interrupted = fit.stop == Stop::Interrupted;
+            run.kept += 12 * (fit.nonzeros_lambda() + fit.nonzeros_theta() + 2 * y.cols()) as u64;
             fits.push(fit);
             if interrupted {
                 break;

@@ -4,10 +4,20 @@ use super::error::GaussianError;
 use super::fit::GaussianParams;
 use crate::linalg::{Cholesky, Dense, triangle};
 use crate::objective::gaussian::{Gaussian, Penalties};
+use crate::solver::newton_blocks::Factored;
+use crate::sparse::Sparse;
+use std::borrow::Cow;
 
 /// Data as the objective sees it, and how to get back.
-pub(super) struct Prepared {
-    pub(super) problem: Gaussian,
+pub(super) struct Prepared<'a> {
+    /// The raw ones if nothing is done to them.
+    pub(super) x: Cow<'a, Dense>,
+    pub(super) y: Cow<'a, Dense>,
+    pub(super) scaling: Scaling,
+}
+
+/// From the objective's parameters to those of raw columns.
+pub(super) struct Scaling {
     x_mean: Vec<f64>,
     y_mean: Vec<f64>,
     x_scale: Vec<f64>,
@@ -17,10 +27,15 @@ pub(super) struct Prepared {
 /// An output whose variance is below this share of its mean square does not vary but for rounding.
 const CONSTANT: f64 = 1e-20;
 
-impl Prepared {
+/// Whether the data are changed before the fit, for which they are copied.
+pub(super) fn copies(weights: Option<&[f64]>, params: &GaussianParams) -> bool {
+    params.intercept || params.standardize || weights.is_some()
+}
+
+impl<'a> Prepared<'a> {
     pub(super) fn new(
-        x: &Dense,
-        y: &Dense,
+        x: &'a Dense,
+        y: &'a Dense,
         weights: Option<&[f64]>,
         params: &GaussianParams,
     ) -> Result<Self, GaussianError> {
@@ -39,46 +54,64 @@ impl Prepared {
         if y.cols() == 0 {
             return Err(GaussianError::Parameter { name: "number of outputs", value: 0.0 });
         }
+        let copied = copies(weights, params);
         let weights = check_weights(weights, rows)?;
-        let (x, x_mean, x_scale) = columns(x, &weights, params);
-        let (y, y_mean, y_scale) = columns(y, &weights, params);
+        let (x, x_mean, x_scale) = columns(x, copied, &weights, params);
+        let (y, y_mean, y_scale) = columns(y, copied, &weights, params);
         if let Some(j) = (0..y.cols()).find(|&j| y_scale[j] == 0.0) {
             return Err(GaussianError::ConstantOutput(j));
         }
-        let problem = Gaussian::new(x, y, params.par);
-        Ok(Self { problem, x_mean, y_mean, x_scale: x_scale_or_1(x_scale), y_scale })
-            .map(|found| found.without_scales(params))
-    }
-
-    fn without_scales(mut self, params: &GaussianParams) -> Self {
+        let mut scaling = Scaling { x_mean, y_mean, x_scale: x_scale_or_1(x_scale), y_scale };
         if !params.standardize {
-            self.x_scale.fill(1.0);
-            self.y_scale.fill(1.0);
+            scaling.x_scale.fill(1.0);
+            scaling.y_scale.fill(1.0);
         }
-        self
+        Ok(Self { x, y, scaling })
     }
+}
 
-    /// Whether the objective has a minimum: without penalty it may fall for ever.
-    pub(super) fn check_bounded(&self, penalties: &Penalties) -> Result<(), GaussianError> {
-        let Gaussian { x, y, syy, .. } = &self.problem;
-        if penalties.lambda == 0.0 && Cholesky::new(syy).is_none_or(|c| c.is_nearly_singular()) {
-            return Err(GaussianError::SingularOutputs);
+/// Whether the objective has a minimum: without penalty it may fall for ever.
+pub(super) fn check_bounded(problem: &Gaussian, penalties: &Penalties) -> Result<(), GaussianError> {
+    let Gaussian { x, y, syy, .. } = problem;
+    if penalties.lambda == 0.0 && Cholesky::new(syy).is_none_or(|c| c.is_nearly_singular()) {
+        return Err(GaussianError::SingularOutputs);
+    }
+    if penalties.theta > 0.0 || x.cols() == 0 {
+        return Ok(());
+    }
+    let (n, p) = (x.cols(), y.cols());
+    let exact = GaussianError::ExactInputs { inputs: n, samples: problem.samples as usize };
+    let mut both = x.values().to_vec();
+    both.extend_from_slice(y.values());
+    let both = Dense::from_columns(x.rows(), n + p, both).ok_or_else(|| exact.clone())?;
+    // The lower right block of R is what the inputs leave of the outputs.
+    let r = triangle(&both);
+    let left = |i: usize, j: usize| (n..r.rows()).map(|k| r.get(k, n + i) * r.get(k, n + j)).sum::<f64>();
+    let residual = Dense::from_fn(p, p, |i, j| left(i, j) / problem.samples);
+    let gone = (0..p).any(|j| residual.get(j, j) <= 1e-12 * syy.get(j, j));
+    let flat = penalties.lambda == 0.0 && Cholesky::new(&residual).is_none_or(|c| c.is_nearly_singular());
+    if gone || flat { Err(exact) } else { Ok(()) }
+}
+
+impl Scaling {
+    /// As [`raw`](Self::raw), of sparse parameters; `None` if Λ is not positive definite.
+    pub(super) fn raw_sparse(
+        &self,
+        (mut lambda, mut theta): (Sparse, Sparse),
+        intercept: bool,
+    ) -> Option<(Sparse, Sparse, Vec<f64>)> {
+        let (sx, sy) = (&self.x_scale, &self.y_scale);
+        lambda.change(|i, j, v| v / (sy[i] * sy[j]));
+        theta.change(|i, j, v| v / (sx[i] * sy[j]));
+        let factor = Factored::new(&lambda)?;
+        let mut shift = self.y_mean.clone();
+        if intercept {
+            let mut through = vec![0.0; theta.cols()];
+            theta.entries().for_each(|(i, j, v)| through[j] += v * self.x_mean[i]);
+            factor.solve(&mut through);
+            shift.iter_mut().zip(&through).for_each(|(s, t)| *s += t);
         }
-        if penalties.theta > 0.0 || x.cols() == 0 {
-            return Ok(());
-        }
-        let (n, p) = (x.cols(), y.cols());
-        let exact = GaussianError::ExactInputs { inputs: n, samples: self.problem.samples as usize };
-        let mut both = x.values().to_vec();
-        both.extend_from_slice(y.values());
-        let both = Dense::from_columns(x.rows(), n + p, both).ok_or_else(|| exact.clone())?;
-        // The lower right block of R is what the inputs leave of the outputs.
-        let r = triangle(&both);
-        let left = |i: usize, j: usize| (n..r.rows()).map(|k| r.get(k, n + i) * r.get(k, n + j)).sum::<f64>();
-        let residual = Dense::from_fn(p, p, |i, j| left(i, j) / self.problem.samples);
-        let gone = (0..p).any(|j| residual.get(j, j) <= 1e-12 * syy.get(j, j));
-        let flat = penalties.lambda == 0.0 && Cholesky::new(&residual).is_none_or(|c| c.is_nearly_singular());
-        if gone || flat { Err(exact) } else { Ok(()) }
+        Some((lambda, theta, shift))
     }
 
     /// `Λ`, `Θ` and the intercept for raw columns.
@@ -121,8 +154,18 @@ fn check_weights(weights: Option<&[f64]>, rows: usize) -> Result<Vec<f64>, Gauss
 }
 
 /// Columns centred if asked, scaled if asked, times the roots of the weights; their means and root mean squares (0 where only rounding is left).
-fn columns(matrix: &Dense, weights: &[f64], params: &GaussianParams) -> (Dense, Vec<f64>, Vec<f64>) {
+fn columns<'a>(
+    matrix: &'a Dense,
+    copied: bool,
+    weights: &[f64],
+    params: &GaussianParams,
+) -> (Cow<'a, Dense>, Vec<f64>, Vec<f64>) {
     let rows = matrix.rows() as f64;
+    if !copied {
+        let mean = |j: usize| matrix.col(j).iter().map(|v| v * v).sum::<f64>() / rows;
+        let scales = (0..matrix.cols()).map(|j| mean(j).sqrt()).collect();
+        return (Cow::Borrowed(matrix), vec![0.0; matrix.cols()], scales);
+    }
     let mut out = matrix.clone();
     let (mut means, mut scales) = (vec![0.0; matrix.cols()], vec![0.0; matrix.cols()]);
     for j in 0..matrix.cols() {
@@ -141,5 +184,5 @@ fn columns(matrix: &Dense, weights: &[f64], params: &GaussianParams) -> (Dense, 
         let by = if params.standardize && scales[j] > 0.0 { 1.0 / scales[j] } else { 1.0 };
         column.iter_mut().zip(weights).for_each(|(v, w)| *v *= by * w.sqrt());
     }
-    (out, means, scales)
+    (Cow::Owned(out), means, scales)
 }

@@ -5,6 +5,8 @@ use crate::linalg::Dense;
 use crate::objective::gaussian::Gaussian;
 use crate::solver::lbfgs::{self, LbfgsParams, Smooth, State};
 use crate::solver::monitor::Stop;
+use crate::solver::newton_blocks::{BlockData, BlockError, Debiased, debias};
+use crate::sparse::Sparse;
 
 /// `f` over the entries of a support: `(i, j)` of the upper triangle of Λ, then of Θ.
 struct OnSupport<'a> {
@@ -51,8 +53,8 @@ impl Smooth for OnSupport<'_> {
 
 /// What a refit found.
 pub(super) struct Refitted {
-    pub(super) lambda: Dense,
-    pub(super) theta: Dense,
+    pub(super) lambda: Sparse,
+    pub(super) theta: Sparse,
     pub(super) objective: f64,
     pub(super) violation: f64,
     pub(super) iterations: u64,
@@ -113,5 +115,28 @@ pub(super) fn refit(
         return Err(GaussianError::RefitUnbounded);
     }
     let lbfgs::Point { objective, violation, iterations, .. } = info.end;
-    Ok(Refitted { lambda: after, theta, objective, violation, iterations, stop })
+    let (lambda, theta) = (Sparse::from_dense(&after), Sparse::from_dense(&theta));
+    Ok(Refitted { lambda, theta, objective, violation, iterations, stop })
+}
+
+/// As [`refit`], by Newton steps within a budget: a tolerance, most steps and bytes.
+pub(super) fn refit_within(
+    data: BlockData<'_>,
+    (lambda, theta): (&Sparse, &Sparse),
+    limits: (f64, u64, u64),
+    go_on: &dyn Fn(u64, f64, f64) -> bool,
+) -> Result<Result<Refitted, GaussianError>, BlockError> {
+    let p = lambda.cols();
+    let found = debias(data, (lambda, theta), limits, ENDLESS * p as f64, go_on)?;
+    let bounded = found.filter(|f| (0..p).all(|j| f.lambda.get(j, j) <= STEEP * lambda.get(j, j)));
+    Ok(bounded.ok_or(GaussianError::RefitUnbounded).map(
+        |Debiased { lambda, theta, objective, violation, iterations, stop }| Refitted {
+            lambda,
+            theta,
+            objective,
+            violation,
+            iterations,
+            stop,
+        },
+    ))
 }

@@ -15,16 +15,17 @@ use super::container::{self, Container, Kind, ModelError, bytes_of};
 use super::header::Header;
 use crate::gaussian::GaussianFit;
 use crate::gaussian::predict::Forecaster;
-use crate::linalg::{Cholesky, Dense};
+use crate::solver::newton_blocks::Factored;
+use crate::sparse::Sparse;
 use serde_json::{Value, json};
 
 /// A fitted Gaussian CRF.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GaussianModel {
-    /// `Λ`, symmetric and positive definite.
-    pub lambda: Dense,
+    /// `Λ`, symmetric and positive definite, both triangles.
+    pub lambda: Sparse,
     /// `Θ`, a row for each input.
-    pub theta: Dense,
+    pub theta: Sparse,
     /// What is added to the mean of each output.
     pub intercept: Vec<f64>,
     /// Names of the inputs, if their file had some.
@@ -62,14 +63,6 @@ pub struct GaussianFacts {
     pub data: String,
 }
 
-/// Entries that are not 0, column after column; of the upper triangle only if asked.
-fn entries(matrix: &Dense, upper: bool) -> impl Iterator<Item = (usize, usize, f64)> {
-    (0..matrix.cols()).flat_map(move |j| {
-        let rows = if upper { j + 1 } else { matrix.rows() };
-        (0..rows).map(move |i| (i, j, matrix.get(i, j))).filter(|e| e.2 != 0.0)
-    })
-}
-
 impl GaussianModel {
     /// From a fit.
     pub fn new(
@@ -90,23 +83,22 @@ impl GaussianModel {
 
     /// Row, column and value of the entries of Λ that are not 0: upper triangle with diagonal.
     pub fn lambda_entries(&self) -> Vec<(usize, usize, f64)> {
-        entries(&self.lambda, true).collect()
+        self.lambda.entries().filter(|e| e.0 <= e.1).collect()
     }
 
     /// Input, output and value of the entries of Θ that are not 0.
     pub fn theta_entries(&self) -> Vec<(usize, usize, f64)> {
-        entries(&self.theta, false).collect()
+        self.theta.entries().collect()
     }
 
     /// Ready to be asked; `None` only if Λ was changed to something that is not positive definite.
     pub fn forecaster(&self) -> Option<Forecaster> {
-        Forecaster::new(self.lambda.clone(), self.theta.clone(), self.intercept.clone())
+        Forecaster::new(self.lambda.to_dense(), self.theta.to_dense(), self.intercept.clone())
     }
 
     /// The self-description of the file.
     pub fn header(&self) -> Value {
         let facts = &self.facts;
-        let lambda = self.lambda.values().iter().filter(|v| **v != 0.0).count();
         json!({
             "about": "a sparse Gaussian CRF",
             "inputs": self.theta.rows(),
@@ -123,8 +115,8 @@ impl GaussianModel {
             "refit": facts.refit,
             "samples": facts.samples,
             "data": facts.data,
-            "nonzeros_lambda": lambda,
-            "nonzeros_theta": entries(&self.theta, false).count(),
+            "nonzeros_lambda": self.lambda.nonzeros(),
+            "nonzeros_theta": self.theta.nonzeros(),
             "input_names": self.inputs,
             "output_names": self.outputs,
         })
@@ -178,7 +170,7 @@ impl GaussianModel {
             {
                 return Err(ModelError::unfit());
             }
-            let mut matrix = Dense::zeros(rows, p);
+            let mut entries = Vec::with_capacity(values.len());
             let mut last = None;
             for (place, value) in places.into_iter().zip(values) {
                 let (i, j) = ((place & u64::from(u32::MAX)) as usize, (place >> 32) as usize);
@@ -187,16 +179,16 @@ impl GaussianModel {
                     return Err(ModelError::unfit());
                 }
                 last = Some((j, i));
-                matrix.set(i, j, value);
-                if upper {
-                    matrix.set(j, i, value);
+                entries.push((i as u32, j as u32, value));
+                if upper && i != j {
+                    entries.push((j as u32, i as u32, value));
                 }
             }
-            Ok(matrix)
+            Sparse::from_entries(rows, p, entries).ok_or_else(ModelError::unfit)
         };
         let lambda = read(*b"lidx", *b"lval", p, true)?;
         let theta = read(*b"tidx", *b"tval", n, false)?;
-        if p == 0 || Cholesky::new(&lambda).is_none() {
+        if p == 0 || Factored::new(&lambda).is_none() {
             return Err(ModelError::Content("its Λ is not positive definite".into()));
         }
         let names = |name: &str, count: usize| -> Result<Option<Vec<String>>, ModelError> {
@@ -235,5 +227,5 @@ impl GaussianModel {
     }
 }
 
-/// No dense matrix of a model has more entries: a damaged header must not ask for all memory.
+/// No matrix of a model has more entries, zeros included: a damaged header must not ask for all memory when it is used.
 const LARGEST: usize = 1 << 30;

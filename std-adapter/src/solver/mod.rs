@@ -5,6 +5,7 @@ pub(crate) mod averaged;
 pub mod fista;
 pub mod lbfgs;
 pub mod monitor;
+pub mod newton_blocks;
 pub mod newton_cd;
 pub mod owlqn;
 pub mod reference;

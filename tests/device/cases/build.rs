@@ -14,6 +14,7 @@ use gibbsite::linalg::Dense;
 use gibbsite::model::sequence::{Facts, Origin};
 use gibbsite::model::{FieldModel, GaussianFacts, GaussianModel, SequenceModel, field};
 use gibbsite::plan::{PlanParams, plan};
+use gibbsite::sparse::Sparse;
 use std::fmt::Write;
 use std::{
     env,
@@ -126,6 +127,7 @@ fn gaussian(numbers: &mut Numbers) -> GaussianModel {
         samples: 0,
         data: "made up".into(),
     };
+    let (lambda, theta) = (Sparse::from_dense(&lambda), Sparse::from_dense(&theta));
     GaussianModel { lambda, theta, intercept, inputs: None, outputs: None, facts }
 }
 

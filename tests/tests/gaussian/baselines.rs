@@ -6,6 +6,7 @@ use gibbsite::gaussian::{GaussianError, GaussianParams, GaussianSolver, fit};
 use gibbsite::linalg::Dense;
 use gibbsite::par::Par;
 use gibbsite::solver::monitor::Stop;
+use gibbsite::sparse::Sparse;
 use gibbsite_tests::gaussian::{inverse, times, turned};
 use gibbsite_tests::sgcrf::{against_joint, course, recovered};
 
@@ -20,8 +21,11 @@ fn owlqn_finds_the_optimum() {
         assert!(found.converged, "{:?} after {} iterations", found.stop, found.iterations);
         assert!((found.objective - best.objective).abs() < 1e-8 * best.objective.abs().max(1.0));
         assert!(book.violation(&rows(&found.lambda), &rows(&found.theta)) <= 1.1e-5 * pairs.max(theta));
-        let zeros = |m: &Dense| m.values().iter().map(|v| *v == 0.0).collect::<Vec<_>>();
-        assert_eq!((zeros(&found.lambda), zeros(&found.theta)), (zeros(&best.lambda), zeros(&best.theta)));
+        let places = |m: &Sparse| m.entries().map(|e| (e.0, e.1)).collect::<Vec<_>>();
+        assert_eq!(
+            (places(&found.lambda), places(&found.theta)),
+            (places(&best.lambda), places(&best.theta))
+        );
     }
 }
 
@@ -89,7 +93,7 @@ fn a_joint_model_without_penalty_is_least_squares() {
 fn ridge_solves_its_normal_equations_both_ways() {
     for (m, n) in [(30, 5), (5, 30)] {
         let (x, y) = data(7, m, n, 3);
-        let b = rows(&ridge(Par::Seq, &dense(&x, n), &dense(&y, 3), 0.7).unwrap());
+        let b = rows(&Sparse::from_dense(&ridge(Par::Seq, &dense(&x, n), &dense(&y, 3), 0.7).unwrap()));
         let fitted = times(&x, &b);
         for i in 0..n {
             for j in 0..3 {

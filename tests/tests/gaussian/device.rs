@@ -5,6 +5,7 @@ use gibbsite::export::{check_gaussian, export_gaussian};
 use gibbsite::gaussian::factor::SparseFactor;
 use gibbsite::linalg::Dense;
 use gibbsite::model::{GaussianFacts, GaussianModel};
+use gibbsite::sparse::Sparse;
 use gibbsite_core::error::{ImageError, InferError, SectionFault};
 use gibbsite_core::image::{Checksum, GaussianImage, Image, id};
 use gibbsite_core::infer::gaussian::{Gaussian, Plain, Terms, deviations_len, given_len, mean_len};
@@ -37,8 +38,8 @@ fn model(seed: u64, n: usize, p: usize, named: bool) -> GaussianModel {
     let (lambda, theta, intercept) = parts(seed, n, p);
     let names = |letter: char, count: usize| (0..count).map(|k| format!("{letter}{k}")).collect::<Vec<_>>();
     GaussianModel {
-        lambda: dense(&lambda, p),
-        theta: dense(&theta, p),
+        lambda: Sparse::from_dense(&dense(&lambda, p)),
+        theta: Sparse::from_dense(&dense(&theta, p)),
         intercept,
         inputs: named.then(|| names('x', n)),
         outputs: named.then(|| names('y', p)),
@@ -127,7 +128,7 @@ proptest! {
         }
         let expected = [mean, revised, deviations];
 
-        let f = SparseFactor::new(&whole.lambda).unwrap();
+        let f = SparseFactor::new(&whole.lambda.to_dense()).unwrap();
         let (mut starts, mut inputs, mut weights) = (vec![0], vec![], vec![]);
         for &output in &f.order {
             for i in (0..n).filter(|&i| theta[i][output as usize] != 0.0) {

@@ -6,6 +6,7 @@ use gibbsite::gaussian::{GaussianError, GaussianParams, Theta, fit, path};
 use gibbsite::linalg::Dense;
 use gibbsite::objective::gaussian::Gaussian;
 use gibbsite::par::Par;
+use gibbsite::sparse::Sparse;
 use gibbsite_tests::gaussian::{Rows, from_fn, inverse, noise};
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -186,7 +187,7 @@ fn weights_are_copies() {
         let weighted = fit(&dense(&x, n), &dense(&y, p), Some(&weights), &params, None).unwrap();
         let copied = fit(&dense(&copy(&x), n), &dense(&copy(&y), p), None, &params, None).unwrap();
         assert!((weighted.objective - copied.objective).abs() < 1e-9);
-        for (a, b) in weighted.theta.values().iter().zip(copied.theta.values()) {
+        for (a, b) in weighted.theta.to_dense().values().iter().zip(copied.theta.to_dense().values()) {
             assert!((a - b).abs() < 1e-6, "{a} {b}");
         }
         for (a, b) in weighted.intercept.iter().zip(&copied.intercept) {
@@ -207,7 +208,9 @@ fn shifts_and_scales() {
     let predict = |x: &Dense, y: &Dense| {
         let found = fit(x, y, None, &params, None).unwrap();
         assert!(found.converged);
-        Forecaster::new(found.lambda, found.theta, found.intercept).unwrap().means(Par::Seq, x)
+        Forecaster::new(found.lambda.to_dense(), found.theta.to_dense(), found.intercept)
+            .unwrap()
+            .means(Par::Seq, x)
     };
     let before = predict(&x, &y);
     let moved = Dense::from_fn(m, n, |i, j| 3.0 + (j + 2) as f64 * x.get(i, j));
@@ -263,7 +266,7 @@ fn what_cannot_be_fitted_is_refused() {
     // No penalty at all, and enough samples: the maximum likelihood estimate.
     let free = GaussianParams { tolerance: 1e-7, ..GaussianParams::new(0.0) };
     let found = fit(&x, &y, None, &free, None).unwrap();
-    let book = textbook(rows(&x), rows(&y), n, 0.0, 0.0);
+    let book = textbook(rows(&Sparse::from_dense(&x)), rows(&Sparse::from_dense(&y)), n, 0.0, 0.0);
     assert!(found.converged && book.violation(&rows(&found.lambda), &rows(&found.theta)) < 1e-5);
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 mod baselines;
+mod blocks;
 mod device;
 mod fits;
 mod forecasts;
@@ -14,6 +15,7 @@ mod sec51;
 use gibbsite::gaussian::{GaussianFit, GaussianParams, GaussianSolver, Theta, fit};
 use gibbsite::linalg::Dense;
 use gibbsite::solver::newton_cd::Schedule;
+use gibbsite::sparse::Sparse;
 use gibbsite_tests::gaussian::{Rows, Textbook, from_fn, noise};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -29,7 +31,7 @@ fn dense(rows: &Rows, cols: usize) -> Dense {
     Dense::from_fn(rows.len(), cols, |i, j| rows[i][j])
 }
 
-fn rows(matrix: &Dense) -> Rows {
+fn rows(matrix: &Sparse) -> Rows {
     from_fn(matrix.rows(), matrix.cols(), |i, j| matrix.get(i, j))
 }
 

@@ -62,6 +62,11 @@ pub(crate) fn run(config: &Config) -> anyhow::Result<Outcome> {
     remark(config, &x, &y, &mut found);
     found.notes.iter().for_each(|note| common.warn(note));
     let Some(last) = found.fits.last() else { return Err(anyhow!("interrupted before there was a model")) };
+    if let Some(columns) = last.blocks {
+        common.log(|| {
+            format!("--memory has no room for dense matrices: fitted by blocks of {columns} columns")
+        });
+    }
     let model = model(config, &x, &y, last);
     if let Some(path) = &config.model {
         output::write(Some(path), &model.to_bytes())?;

@@ -29,6 +29,13 @@ fn joint_width(forecaster: &Forecaster, level: f64, seed: u64) -> f64 {
 
 /// Reads a table of numbers; errors begin with the file's name.
 fn read(path: &Path) -> anyhow::Result<Numbers> {
+    let name = super::name(path);
+    // Piece by piece where that is possible: a budget of memory knows no copies of the files.
+    if let Some(table) =
+        Numbers::read_npy(path).map_err(|e| anyhow::anyhow!("{name}: cannot read it: {e}"))?
+    {
+        return table.map_err(|e| anyhow::anyhow!("{name}: {e}"));
+    }
     let source = Source::open(path)?;
     Numbers::read(&source.bytes).map_err(|e| anyhow::anyhow!("{}: {e}", source.name))
 }

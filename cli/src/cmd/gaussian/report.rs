@@ -40,6 +40,7 @@ pub(super) fn json(config: &Config, found: &Found) -> String {
     value["inputs"] = json!(last.theta.rows());
     value["outputs"] = json!(last.theta.cols());
     value["solver"] = json!(config.solver);
+    value["block_columns"] = json!(last.blocks);
     if let Choice::Path { .. } = config.choice {
         value["path"] = found.fits.iter().map(about).collect();
     }
@@ -81,6 +82,9 @@ pub(super) fn text(config: &Config, found: &Found) -> String {
     line("violation", format!("{:.2e} after {} iterations", last.violation, last.iterations));
     let (nl, nt) = (last.nonzeros_lambda(), last.nonzeros_theta());
     line("non-zeros", format!("{nl} of {} in Λ, {nt} of {} in Θ", p * p, n * p));
+    if let Some(columns) = last.blocks {
+        line("within --memory", format!("by blocks of {columns} columns"));
+    }
     line("seconds", format!("{:.3}", found.seconds));
     if let Choice::Path { .. } = config.choice {
         let _ = writeln!(

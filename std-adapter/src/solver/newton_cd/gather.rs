@@ -29,7 +29,7 @@ fn joined<T: Real, const N: usize>(sums: [T; N]) -> T {
 
 /// `Σ a_k b_k`, for long vectors.
 #[inline(always)]
-pub(super) fn dot<T: Real>(a: &[T], b: &[T]) -> T {
+pub(in crate::solver) fn dot<T: Real>(a: &[T], b: &[T]) -> T {
     let ((wide, rest), (others, last)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
     let mut sums = [T::default(); 16];
     wide.iter().zip(others).for_each(|(a, b)| add_products(&mut sums, a, b));

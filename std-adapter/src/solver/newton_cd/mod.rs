@@ -16,7 +16,7 @@
 
 mod blocks;
 mod curvature;
-mod gather;
+pub(super) mod gather;
 mod record;
 mod subspace;
 mod sweep;
@@ -24,7 +24,7 @@ mod sweep;
 use crate::linalg::Dense;
 use crate::objective::gaussian::{Gaussian, Penalties, Slopes, State};
 use crate::solver::monitor::Stop;
-pub(super) use record::Record;
+pub(super) use record::{Record, Seen};
 use subspace::{SubspaceParams, newton_step};
 use sweep::{Active, Direction, Model};
 
