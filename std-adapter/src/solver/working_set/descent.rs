@@ -39,6 +39,14 @@ pub(super) struct Limits {
     pub(super) steps: u32,
 }
 
+/// Where a descent is.
+pub(super) struct Place<'a> {
+    /// Of the quadratic.
+    pub(super) state: &'a mut [f64],
+    pub(super) x: &'a mut [f64],
+    pub(super) penalties: &'a [Penalty<f64>],
+}
+
 /// Scratch that outlives a descent.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -61,23 +69,22 @@ const RELATIVE: f64 = 1e-2;
 
 pub(super) fn descend<Q: Quadratic>(
     q: &mut Q,
-    state: &mut [f64],
-    x: &mut [f64],
-    penalties: &[Penalty<f64>],
+    mut place: Place<'_>,
     limits: Limits,
     scratch: &mut Scratch,
 ) -> Effort {
+    let place = &mut place;
     let mut effort = Effort::default();
-    let all: Vec<u32> = (0..x.len() as u32).collect();
+    let all: Vec<u32> = (0..place.x.len() as u32).collect();
     let (mut sweeps, mut patience) = (0, PATIENCE);
     // Best violation of a full sweep, and sweeps since it was found: rounding ends all progress some time.
     let mut best = (f64::INFINITY, 0);
     loop {
-        let full = sweep(q, state, x, penalties, &all, &mut scratch.halves, &mut effort);
+        let full = sweep(q, place, &all, &mut scratch.halves, &mut effort);
         effort.decrease += full.decrease;
         sweeps += 1;
         best = if full.violation < 0.7 * best.0 { (full.violation, 0) } else { (best.0, best.1 + 1) };
-        let size: f64 = x.iter().map(|x| x.abs()).sum();
+        let size: f64 = place.x.iter().map(|x| x.abs()).sum();
         if full.violation * size <= limits.gap
             || full.violation == 0.0
             || sweeps >= limits.sweeps
@@ -91,11 +98,11 @@ pub(super) fn descend<Q: Quadratic>(
         }
         let enough = 0.3 * limits.gap / size;
         scratch.support.clear();
-        scratch.support.extend(all.iter().filter(|&&p| x[p as usize] != 0.0));
+        scratch.support.extend(all.iter().filter(|&&p| place.x[p as usize] != 0.0));
         // Sweeps over the support alone, as long as they pay.
         let mut before = full.decrease;
         let fast_enough = loop {
-            let now = sweep(q, state, x, penalties, &scratch.support, &mut scratch.halves, &mut effort);
+            let now = sweep(q, place, &scratch.support, &mut scratch.halves, &mut effort);
             effort.decrease += now.decrease;
             sweeps += 1;
             if now.violation <= enough || sweeps >= limits.sweeps {
@@ -107,7 +114,7 @@ pub(super) fn descend<Q: Quadratic>(
             before = now.decrease;
         };
         if !fast_enough && sweeps < limits.sweeps {
-            effort.decrease += subspace(q, state, x, penalties, enough, patience, &mut effort, scratch);
+            effort.decrease += subspace(q, place, enough, patience, &mut effort, scratch);
             patience = (patience + patience / 2).min(q.patience());
         }
     }
@@ -118,9 +125,7 @@ pub(super) fn descend<Q: Quadratic>(
 /// goes on. Returns the decrease.
 fn subspace<Q: Quadratic>(
     q: &mut Q,
-    state: &mut [f64],
-    x: &mut [f64],
-    penalties: &[Penalty<f64>],
+    place: &mut Place<'_>,
     enough: f64,
     mut patience: u32,
     effort: &mut Effort,
@@ -128,12 +133,12 @@ fn subspace<Q: Quadratic>(
 ) -> f64 {
     let mut decrease = 0.0;
     while patience > 0 {
-        scratch.support.retain(|&p| x[p as usize] != 0.0);
-        let promised = conjugate_gradients(q, state, x, penalties, enough, &mut patience, effort, scratch);
+        scratch.support.retain(|&p| place.x[p as usize] != 0.0);
+        let promised = conjugate_gradients(q, place, enough, &mut patience, effort, scratch);
         if promised <= 0.0 {
             break;
         }
-        let (gained, cut) = step_to_signs(q, state, x, penalties, promised, effort, scratch);
+        let (gained, cut) = step_to_signs(q, place, promised, effort, scratch);
         decrease += gained;
         if !cut || gained <= 1e-3 * decrease {
             break;
@@ -146,21 +151,20 @@ fn subspace<Q: Quadratic>(
 /// that it promises if no sign changes.
 fn conjugate_gradients<Q: Quadratic>(
     q: &mut Q,
-    state: &[f64],
-    x: &[f64],
-    penalties: &[Penalty<f64>],
+    place: &Place<'_>,
     enough: f64,
     patience: &mut u32,
     effort: &mut Effort,
     scratch: &mut Scratch,
 ) -> f64 {
+    let (x, penalties) = (&*place.x, place.penalties);
     let Scratch { support, start, gradient, direction, curved, step, scale, .. } = scratch;
     let k = support.len();
     let pass: u64 = 2 * support.iter().map(|&p| q.cost(p as usize)).sum::<u64>();
     {
         let q = &*q;
         start.resize(k, 0.0);
-        q.slopes(state, support, start);
+        q.slopes(place.state, support, start);
         gradient.clear();
         gradient.extend(support.iter().zip(&*start).map(|(&p, g)| {
             let (x, penalty) = (x[p as usize], &penalties[p as usize]);
@@ -217,9 +221,7 @@ fn conjugate_gradients<Q: Quadratic>(
 /// Takes `scratch.step` as far as signs allow. Returns the decrease, and whether a weight became zero.
 fn step_to_signs<Q: Quadratic>(
     q: &mut Q,
-    state: &mut [f64],
-    x: &mut [f64],
-    penalties: &[Penalty<f64>],
+    Place { state, x, penalties }: &mut Place<'_>,
     promised: f64,
     effort: &mut Effort,
     scratch: &mut Scratch,

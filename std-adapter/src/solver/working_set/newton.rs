@@ -1,6 +1,6 @@
 //! Inner solves on a working set: least squares at once, other losses by proximal Newton steps.
 
-use super::descent::{Effort, Limits, descend};
+use super::descent::{Effort, Limits, Place, descend};
 use super::gram;
 use super::quadratic::{Residual, combine};
 use super::{Block, WorkingSet};
@@ -99,7 +99,8 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             let moved = &mut self.moved;
             let (par, parts) = (self.par, &mut self.parts);
             let mut q = Residual { columns, weight, curvature: &curvature, moved, par, parts };
-            spent = descend(&mut q, u, x, penalties, limits, &mut self.scratch);
+            let place = Place { state: u, x, penalties };
+            spent = descend(&mut q, place, limits, &mut self.scratch);
             self.gram.rent += spent.entries;
             if !spent.unfinished {
                 return spent;
@@ -115,7 +116,8 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         // Here sweeps cost little beside what it took to come here.
         let limits = Limits { sweeps: 2 * limits.sweeps, ..limits };
         let mut q = self.gram.quadratic(slopes.len(), self.par);
-        let rest = descend(&mut q, &mut slopes, x, penalties, limits, &mut self.scratch);
+        let place = Place { state: &mut slopes, x, penalties };
+        let rest = descend(&mut q, place, limits, &mut self.scratch);
         Effort {
             updates: spent.updates + rest.updates,
             entries: spent.entries + rest.entries,

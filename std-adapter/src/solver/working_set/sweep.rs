@@ -7,7 +7,7 @@
 //!
 //! Sweeps are cut by their own size, on however many threads: results do not depend on it.
 
-use super::descent::Effort;
+use super::descent::{Effort, Place};
 use super::quadratic::Quadratic;
 use crate::par::{Kernel, vectorized};
 use gibbsite_core::penalty::Penalty;
@@ -47,9 +47,7 @@ const LONGEST: u32 = 8;
 /// Exact updates at these positions, ascending, in order or in halves.
 pub(super) fn sweep<Q: Quadratic>(
     q: &Q,
-    state: &mut [f64],
-    x: &mut [f64],
-    penalties: &[Penalty<f64>],
+    place: &mut Place<'_>,
     at: &[u32],
     halves: &mut Halves,
     effort: &mut Effort,
@@ -59,6 +57,7 @@ pub(super) fn sweep<Q: Quadratic>(
     let large = at.len() >= LARGE.1 && q.reads(at.len(), entries) >= LARGE.0;
     let found = if !large || halves.whole > 0 {
         halves.whole -= u32::from(large);
+        let Place { state, x, penalties } = place;
         vectorized(SweepAt { q, state, x, first: 0, penalties, at })
     } else {
         // Cut by entries, so that halves take equally long.
@@ -68,7 +67,7 @@ pub(super) fn sweep<Q: Quadratic>(
             2 * seen <= entries
         });
         let (left, right) = at.split_at(cut.count().clamp(1, at.len() - 1));
-        in_halves(q, state, x, penalties, [left, right], halves)
+        in_halves(q, place, [left, right], halves)
     };
     effort.entries += found.entries;
     found
@@ -76,9 +75,7 @@ pub(super) fn sweep<Q: Quadratic>(
 
 fn in_halves<Q: Quadratic>(
     q: &Q,
-    state: &mut [f64],
-    x: &mut [f64],
-    penalties: &[Penalty<f64>],
+    Place { state, x, penalties }: &mut Place<'_>,
     [left, right]: [&[u32]; 2],
     halves: &mut Halves,
 ) -> Sweep {
@@ -90,7 +87,7 @@ fn in_halves<Q: Quadratic>(
     old.extend(right.iter().map(|&p| x[p as usize]));
     let (before, after) = x.split_at_mut(first);
     let (one, two) = q.par().join(
-        || vectorized(SweepAt { q, state: &mut *state, x: before, first: 0, penalties, at: left }),
+        || vectorized(SweepAt { q, state, x: before, first: 0, penalties, at: left }),
         || {
             second.clone_from(start);
             vectorized(SweepAt { q, state: second, x: &mut *after, first, penalties, at: right })
@@ -215,7 +212,8 @@ mod tests {
                 }
                 Some(cut) => {
                     let (left, right) = all.split_at(cut);
-                    par.run(|_| in_halves(&q, &mut state, x, &penalties, [left, right], halves))
+                    let mut place = Place { state: &mut state, x, penalties: &penalties };
+                    par.run(|_| in_halves(&q, &mut place, [left, right], halves))
                 }
             };
             for (state, rho) in state.iter().zip(self.rho(x)) {
@@ -293,7 +291,8 @@ mod tests {
         let penalties = [Penalty { l1: L1, l2: 0.0, positive: false }; 6];
         let (mut x, mut expected) = ([0.0; 6], [0.0; 6]);
         let halves = [&[0, 1, 2][..], &[3, 4, 5]];
-        let found = in_halves(&q, &mut slopes, &mut x, &penalties, halves, &mut Halves::default());
+        let mut place = Place { state: &mut slopes, x: &mut x, penalties: &penalties };
+        let found = in_halves(&q, &mut place, halves, &mut Halves::default());
         let other = problem.sweep(&mut expected, Some(3), &mut Halves::default(), Par::Seq);
         assert!((found.decrease - other.decrease).abs() <= 1e-11 * other.decrease);
         x.iter().zip(expected).for_each(|(x, e)| assert!((x - e).abs() <= 1e-12));
