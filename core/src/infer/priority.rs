@@ -50,6 +50,7 @@ impl<'m, T: Real> Queue<'m, T> {
     }
 
     /// Gives every factor the same priority.
+    #[inline(never)]
     pub(super) fn fill(&mut self, priority: T) {
         self.priority.fill(priority);
         self.pending.fill(priority);
@@ -84,6 +85,7 @@ impl<'m, T: Real> Queue<'m, T> {
     }
 
     /// Sets a factor's priority and moves it to where it belongs.
+    #[inline(never)]
     pub(super) fn assign(&mut self, k: u32, priority: T) {
         if let (Some(p), Some(q)) = (self.priority.get_mut(k as usize), self.pending.get_mut(k as usize)) {
             (*p, *q) = (priority, priority);

@@ -25,8 +25,8 @@
 //! are forbidden in all forests, which removes only configurations of weight zero.
 
 use super::layout::{LOST, span};
-use super::loopy::{Dimensions, Mode, Params, propagate};
-use super::message::Messages;
+use super::loopy::{self, Dimensions, Mode, Params, iterate, start};
+use super::message::{Messages, edge_variable};
 use super::priority::Queue;
 use crate::arena::Arena;
 use crate::error::InferError;
@@ -123,22 +123,30 @@ impl<'g, 'm, T: Real> Trw<'g, 'm, T> {
     /// the first 8 iterations, after every 8th, and at the end. With `max_iterations = 0` it only
     /// evaluates. Damping 0.5 is a good start: undamped reweighted messages often oscillate.
     pub fn run(&mut self, params: &Params<T>) -> Result<Info<T>, InferError> {
-        let Self { messages, queue, elimination, best } = self;
-        *best = best.smaller(elimination.bound(messages)?);
-        let info = propagate(messages, queue, params, |messages, iteration| {
-            if iteration <= 8 || iteration % 8 == 0 {
-                *best = best.smaller(elimination.bound(messages)?);
+        self.improve()?;
+        start(&mut self.queue, params)?;
+        let mut info = loopy::Info::none();
+        while info.iterations < params.max_iterations && !info.converged {
+            iterate(&mut self.messages, &mut self.queue, params, &mut info)?;
+            if info.iterations <= 8 || info.iterations % 8 == 0 {
+                self.improve()?;
             }
-            Ok(())
-        })?;
-        *best = best.smaller(elimination.bound(messages)?);
+        }
+        self.improve()?;
         Ok(Info {
             iterations: info.iterations,
             residual: info.residual,
             converged: info.converged,
-            bound: *best,
-            forests: elimination.forests.number,
+            bound: self.best,
+            forests: self.elimination.forests.number,
         })
+    }
+
+    /// The bound at the current messages, if it is better.
+    #[inline(never)]
+    fn improve(&mut self) -> Result<(), InferError> {
+        self.best = self.best.smaller(self.elimination.bound(&mut self.messages)?);
+        Ok(())
     }
 
     /// Share of the forests that contain a factor; 1 if there is no such factor.
@@ -298,15 +306,19 @@ impl<T: Real> Elimination<'_, T> {
     #[inline(never)]
     fn bound(&mut self, messages: &mut Messages<'_, '_, T>) -> Result<T, InferError> {
         messages.refresh()?;
-        let graph = messages.graph;
         let mut sum = T::zero();
         for t in 0..self.forests.number {
-            self.forests.spell_out(&graph, t)?;
+            self.forests.spell_out(&messages.graph, t)?;
             sum += self.log_z(messages)?;
         }
         sum /= T::from_f64(f64::from(self.forests.number));
+        self.add_constants(&messages.graph, sum)
+    }
+
+    #[inline(never)]
+    fn add_constants(&self, graph: &FactorGraph<'_, T>, mut sum: T) -> Result<T, InferError> {
         for k in graph.factor_ids() {
-            if let (None, [constant]) = (branching(&graph, k).next(), graph.table(k)) {
+            if let (None, [constant]) = (branching(graph, k).next(), graph.table(k)) {
                 sum += *constant;
             }
         }
@@ -317,48 +329,78 @@ impl<T: Real> Elimination<'_, T> {
     /// `u(x_p) = log Σ exp( log ψ_k/ρ_k − Σ_{v∈k} λ_{k→v} + Σ_{c ≠ p} up_c )`, and `up_p += u`.
     #[inline(never)]
     fn log_z(&mut self, messages: &mut Messages<'_, '_, T>) -> Result<T, InferError> {
-        let (graph, incidence) = (messages.graph, messages.incidence);
-        let mut log_z = T::zero();
-        for v in 0..graph.variables() as u32 {
-            log_z += messages.belief(v, self.up.get_mut(messages.labels_of(v)).ok_or(LOST)?)?;
-        }
-        let factors = self.lay_out(&graph, &incidence)?;
-        let starts = messages.label_starts();
-        for &towards in self.order.get(..factors).ok_or(LOST)?.iter().rev() {
-            let (k, towards) = (incidence.factor(towards), towards as usize);
-            let up = &mut *self.up;
-            let mut parent = 0;
-            messages.gather(k, |edge, v, message, input| {
-                let below = up.get(span(starts, v as usize)).unwrap_or(&[]);
-                for ((q, &u), &m) in input.iter_mut().zip(below).zip(message) {
-                    let over = if edge == towards { T::zero() } else { u };
-                    // Where `m` is -inf so is every belief, and `up` started from it.
-                    *q = if u == T::NEG_INFINITY { u } else { over - m };
-                }
-                if edge == towards {
-                    parent = v;
-                }
-            })?;
+        let mut log_z = self.begin(messages)?;
+        let factors = self.lay_out(&messages.graph, &messages.incidence)?;
+        for i in (0..factors).rev() {
+            let edge = *self.order.get(i).ok_or(LOST)?;
+            let k = messages.incidence.factor(edge);
+            self.listen(messages, k, edge as usize)?;
             messages.multiply(k, None)?;
-            let into = up.get_mut(span(starts, parent as usize)).ok_or(LOST)?;
-            let part = self.part.get_mut(..into.len()).ok_or(LOST)?;
-            messages.towards(k, towards.saturating_sub(graph.edge_range(k).start), part)?;
-            let scale = maximum(part);
-            if scale == T::NEG_INFINITY {
-                return Err(InferError::ZeroProbability);
-            }
-            log_z += scale;
-            for (u, &p) in into.iter_mut().zip(&*part) {
-                *u += p - scale;
-            }
+            messages.towards(
+                k,
+                (edge as usize).saturating_sub(messages.graph.edge_range(k).start),
+                self.part,
+            )?;
+            log_z += self.pass_up(messages, edge as usize)?;
         }
-        // `lay_out` left a mark on the roots.
+        log_z = self.add_roots(messages.label_starts(), log_z)?;
+        if log_z == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(log_z) }
+    }
+
+    /// Every variable's belief in `up`; the sum of what was taken off them.
+    #[inline(never)]
+    fn begin(&mut self, messages: &Messages<'_, '_, T>) -> Result<T, InferError> {
+        let mut sum = T::zero();
+        for v in 0..messages.graph.variables() as u32 {
+            sum += messages.belief(v, self.up.get_mut(messages.labels_of(v)).ok_or(LOST)?)?;
+        }
+        Ok(sum)
+    }
+
+    /// The inputs of a factor whose edge towards the root is `towards`.
+    #[inline(never)]
+    fn listen(
+        &self,
+        messages: &mut Messages<'_, '_, T>,
+        k: FactorId,
+        towards: usize,
+    ) -> Result<(), InferError> {
+        let (up, starts) = (&*self.up, messages.label_starts());
+        messages.gather(k, |edge, v, message, input| {
+            let below = up.get(span(starts, v as usize)).unwrap_or(&[]);
+            for ((q, &u), &m) in input.iter_mut().zip(below).zip(message) {
+                let over = if edge == towards { T::zero() } else { u };
+                // Where `m` is -inf so is every belief, and `up` started from it.
+                *q = if u == T::NEG_INFINITY { u } else { over - m };
+            }
+        })
+    }
+
+    /// Adds the message in `part` to the variable at an edge; what was taken off it.
+    #[inline(never)]
+    fn pass_up(&mut self, messages: &Messages<'_, '_, T>, edge: usize) -> Result<T, InferError> {
+        let parent = edge_variable(&messages.graph, edge)?;
+        let into = self.up.get_mut(messages.labels_of(parent)).ok_or(LOST)?;
+        let part = self.part.get(..into.len()).ok_or(LOST)?;
+        let scale = maximum(part);
+        if scale == T::NEG_INFINITY {
+            return Err(InferError::ZeroProbability);
+        }
+        for (u, &p) in into.iter_mut().zip(part) {
+            *u += p - scale;
+        }
+        Ok(scale)
+    }
+
+    /// `sum`, and what the roots' labels add up to; `lay_out` left a mark on the roots.
+    #[inline(never)]
+    fn add_roots(&self, starts: &[u32], mut sum: T) -> Result<T, InferError> {
         for (v, &mark) in self.forests.parent.iter().enumerate() {
             if mark == ROOT {
-                log_z += log_sum_exp(self.up.get(span(starts, v)).ok_or(LOST)?);
+                sum += log_sum_exp(self.up.get(span(starts, v)).ok_or(LOST)?);
             }
         }
-        if log_z == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(log_z) }
+        Ok(sum)
     }
 
     /// Walks the forest breadth-first from a root in each of its trees and writes down the edges from

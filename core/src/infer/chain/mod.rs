@@ -9,17 +9,20 @@
 //! | `mod` | the view, its checks, the score of a labelling |
 //! | `forward_backward` | `log Z` and marginals: the two passes |
 //! | `expect` | expected counts of many chains with the same transitions |
-//! | `kernel` | one step of those passes |
-//! | `row`, `gap` | what a step works on: rows of `α` and `β`; exponentiated transition tables |
+//! | `pass` | what the two passes work on |
+//! | `steps`, `steps_wide` | one step of those passes, in plain and in wide numbers |
+//! | `row`, `gap` | rows of `α` and `β`; exponentiated scores |
 //! | `viterbi` | the best labelling |
 //! | `n_best` | the N best labellings |
 
 mod expect;
 mod forward_backward;
 mod gap;
-mod kernel;
 mod n_best;
+mod pass;
 mod row;
+mod steps;
+mod steps_wide;
 mod viterbi;
 
 pub use expect::Shared;

@@ -23,10 +23,18 @@ impl<'r, T: Real> Row<'r, T> {
         each.map(move |(&m, &k)| if plain { radix.widen(m) } else { Wide { m, k } })
     }
 
-    /// One of them; 0 if there is none.
+    /// An entry of a wide row; 0 if there is none.
+    pub(super) fn get(&self, i: usize) -> Wide<T> {
+        match (self.mass.get(i), self.exponent.get(i)) {
+            (Some(&m), Some(&k)) => Wide { m, k },
+            _ => Wide::zero(),
+        }
+    }
+
+    /// An entry of any row as a wide number; 0 if there is none.
     pub(super) fn at(&self, radix: &Radix<T>, i: usize) -> Wide<T> {
-        let (Some(&m), Some(&k)) = (self.mass.get(i), self.exponent.get(i)) else { return Wide::zero() };
-        if self.floor != T::zero() { radix.widen(m) } else { Wide { m, k } }
+        let x = self.get(i);
+        if self.floor != T::zero() { radix.widen(x.m) } else { x }
     }
 }
 
@@ -54,14 +62,6 @@ impl<'r, T: Real> RowMut<'r, T> {
         self.floor = T::one();
     }
 
-    /// A wide number; 0 if there is none.
-    pub(super) fn get(&self, i: usize) -> Wide<T> {
-        match (self.mass.get(i), self.exponent.get(i)) {
-            (Some(&m), Some(&k)) => Wide { m, k },
-            _ => Wide::zero(),
-        }
-    }
-
     /// Writes a wide number.
     pub(super) fn set(&mut self, i: usize, x: Wide<T>) {
         if let (Some(m), Some(k)) = (self.mass.get_mut(i), self.exponent.get_mut(i)) {
@@ -72,6 +72,30 @@ impl<'r, T: Real> RowMut<'r, T> {
     /// The two parts of each wide number.
     pub(super) fn parts(&mut self) -> impl Iterator<Item = (&mut T, &mut T)> {
         self.mass.iter_mut().zip(self.exponent.iter_mut())
+    }
+
+    /// Divides a wide row by a number, so that it is plain with largest entry 1 if its range allows (its least is `tiny`);
+    /// returns the number.
+    #[inline(never)]
+    pub(super) fn narrow(&mut self, radix: &Radix<T>, tiny: T) -> Result<Wide<T>, InferError> {
+        // Of a row that is still wide.
+        self.floor = T::zero();
+        let each = || self.view().wide(radix);
+        let top = each().fold(Wide::zero(), |top, x| if x.exceeds(top) { x } else { top });
+        if top.is_zero() {
+            return Err(InferError::ZeroProbability);
+        }
+        let nonzero = each().filter(|x| !x.is_zero());
+        let low = nonzero.fold(T::one(), |low, x| low.smaller(radix.ratio(x, top)));
+        if tiny <= low {
+            for (m, k) in self.parts() {
+                *m = radix.ratio(Wide { m: *m, k: *k }, top);
+            }
+            self.floor = low;
+            return Ok(top);
+        }
+        self.exponent.iter_mut().for_each(|k| *k -= top.k);
+        Ok(Wide { m: T::one(), k: top.k })
     }
 
     /// Divides a plain row by its largest entry, which it returns, and sets the floor.
