@@ -38,29 +38,44 @@ impl<T: Real> Pass<'_, '_, '_, T> {
     #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn forward(&mut self, t: usize) -> Result<bool, InferError> {
         self.log.add(self.reach.shift);
-        let (from, labels, last) = (self.place(t), self.chain.labels, self.place(t - 1));
+        let (from, labels) = (self.place(t), self.chain.labels);
         let exponent = self.exponent.get_mut(from..from + labels).unwrap_or(&mut []);
         let reach = exponentiate(self.chain.row(t), exponent);
         let before = self.floors.get(self.floor_place(t - 1)).copied().unwrap_or(T::zero());
         if before * self.reach.floor * reach.floor < self.tiny {
             return Ok(false);
         }
+        self.combine_alpha(t);
+        let scale = self.weigh_alpha(t)?;
+        self.log.add(reach.shift);
+        self.log.add(scale.ln());
+        Ok(true)
+    }
+
+    /// `α_t(j) = Σ_i α_{t-1}(i) e^{A(i,j)}`.
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
+    fn combine_alpha(&mut self, t: usize) {
+        let (from, labels, last) = (self.place(t), self.chain.labels, self.place(t - 1));
         // Taken out and put back, so that the table can be looked at beside it.
         let mass = core::mem::take(&mut self.mass);
         let (low, high) = mass.split_at_mut_checked(from.max(last)).unwrap_or_default();
-        let (x, out) = if last < from { (low.get(last..), Some(high)) } else { (Some(&*high), Some(low)) };
-        let (x, out) = (x.unwrap_or(&[]), out.unwrap_or_default());
+        let (x, out) = if last < from { (low.get(last..).unwrap_or(&[]), high) } else { (&*high, low) };
         let (x, out) = (x.get(..labels).unwrap_or(&[]), out.get_mut(..labels).unwrap_or(&mut []));
         combine(x, self.exp_table(t - 1), out);
         self.mass = mass;
+    }
+
+    /// `α_t(j) *= e^{s_t(j)}`, rescaled; what it was divided by.
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
+    fn weigh_alpha(&mut self, t: usize) -> Result<T, InferError> {
         let mut alpha = self.alpha_mut(t);
         alpha.mass.iter_mut().zip(&*alpha.exponent).for_each(|(m, &e)| *m *= e);
         let scale = alpha.rescale()?;
         let floor = alpha.floor;
         self.keep_floor(t, floor);
-        self.log.add(reach.shift);
-        self.log.add(scale.ln());
-        Ok(true)
+        Ok(scale)
     }
 
     /// `weighted = e^{s_{t+1}} β_{t+1}`, and from that `β_t`, into `next`.
