@@ -119,16 +119,43 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
         words: &'m mut [u32],
         reals: &'m mut [T],
     ) -> Result<Self, InferError> {
-        let size = Dimensions::of(&graph);
+        let mut loopy = Self::idle(graph, mode);
+        loopy.lend(words, reals)?;
+        Ok(loopy)
+    }
+
+    /// One without memory, which [`lend`](Self::lend) gives it: the two together are [`new`](Self::new) for devices. What `new`
+    /// returns lies on the stack twice while it is moved to its place; this is made there. Without memory all else is an error.
+    ///
+    /// ```
+    /// use gibbsite_core::graph::FactorGraph;
+    /// use gibbsite_core::infer::loopy::{Dimensions, Loopy, Mode, Params};
+    /// let g = FactorGraph::new(&[2], &[0, 1], &[0], &[0, 2], &[0.0, 3f64.ln()])?;
+    /// let size = Dimensions::of(&g);
+    /// let (mut words, mut reals) = (vec![0; Loopy::<f64>::words_len(&size)], vec![0.0; Loopy::<f64>::reals_len(&size)]);
+    /// let mut bp = Loopy::idle(g, Mode::Sum);
+    /// assert!(bp.run(&Params::default()).is_err());
+    /// bp.lend(&mut words, &mut reals)?;
+    /// assert!(bp.run(&Params::default())?.converged);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn idle(graph: FactorGraph<'g, T>, mode: Mode) -> Self {
+        let messages = Messages::none(graph, mode);
+        Self { messages, queue: Queue::none(), tour: &mut [], score: &mut [], part: &mut [] }
+    }
+
+    /// Gives memory to an [idle](Self::idle) one, and sets uniform messages; errors as in [`new`](Self::new).
+    #[inline(never)]
+    pub fn lend(&mut self, words: &'m mut [u32], reals: &'m mut [T]) -> Result<(), InferError> {
+        self.messages.check()?;
+        let size = Dimensions::of(&self.messages.graph);
         let mut words = Arena::new(words, Self::words_len(&size))?;
         let mut reals = Arena::new(reals, Self::reals_len(&size))?;
-        Ok(Self {
-            messages: Messages::new(graph, mode, &[], &mut words, &mut reals)?,
-            queue: Queue::new(size.factors, &mut words, &mut reals)?,
-            tour: words.take(size.variables)?,
-            score: reals.take(size.arity)?,
-            part: reals.take(size.arity)?,
-        })
+        self.queue.lend(size.factors, &mut words, &mut reals);
+        self.tour = words.piece(size.variables);
+        (self.score, self.part) = (reals.piece(size.arity), reals.piece(size.arity));
+        self.messages.lend(&[], &mut words, &mut reals)
     }
 
     /// Passes messages, from where the last run ended, until they rest or the iterations are used up;

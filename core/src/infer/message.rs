@@ -67,50 +67,71 @@ pub(super) struct Messages<'g, 'm, T> {
 }
 
 impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
+    /// Without memory. Made in place and then [lent](Self::lend) some: what is returned by value lies on the stack twice.
     #[inline(always)]
-    pub(super) fn new(
-        graph: FactorGraph<'g, T>,
-        mode: Mode,
+    pub(super) fn none(graph: FactorGraph<'g, T>, mode: Mode) -> Self {
+        Self {
+            graph,
+            incidence: Incidence::NONE,
+            mode,
+            label_start: &[],
+            message_start: &[],
+            rho: &[],
+            message: &mut [],
+            high: &mut [],
+            low: &mut [],
+            cavity: &mut [],
+            scaled: &mut [],
+            fresh: &mut [],
+            peak: &mut [],
+            log: &mut [],
+            linear: &mut [],
+            tiny: T::zero(),
+            residual: T::INFINITY,
+            left: T::zero(),
+        }
+    }
+
+    /// Takes its memory and sets uniform messages; [`check`](Self::check) before.
+    #[inline(never)]
+    pub(super) fn lend(
+        &mut self,
         rho: &'m [T],
         words: &mut Arena<'m, u32>,
         reals: &mut Arena<'m, T>,
-    ) -> Result<Self, InferError> {
-        let d = Dimensions::of(&graph);
+    ) -> Result<(), InferError> {
+        let d = Dimensions::of(&self.graph);
+        self.incidence = Incidence::build(&self.graph, words.piece(Incidence::len(d.variables, d.edges)))?;
+        let label_start = words.piece(d.variables + 1);
+        starts(label_start, self.graph.cards().iter().copied());
+        let message_start = words.piece(d.edges + 1);
+        let cards = self.graph.edge_variables().iter().map(|&v| self.graph.card(VarId(v)) as u32);
+        starts(message_start, cards);
+        (self.label_start, self.message_start, self.rho) = (label_start, message_start, rho);
+        self.message = reals.piece(d.messages);
+        (self.high, self.low) = (reals.piece(d.labels), reals.piece(d.labels));
+        for part in [&mut self.cavity, &mut self.scaled, &mut self.fresh] {
+            *part = reals.piece(d.widest);
+        }
+        self.peak = reals.piece(d.arity);
+        (self.log, self.linear) = (reals.piece(d.largest), reals.piece(d.largest));
+        self.tiny = (-T::LOG_RANGE / (T::one() + T::one())).exp();
+        self.message.fill(T::zero());
+        self.refresh()
+    }
+
+    /// Whether the graph is one for messages.
+    #[inline(never)]
+    pub(super) fn check(&self) -> Result<(), InferError> {
+        let d = Dimensions::of(&self.graph);
         if d.labels.max(d.messages) > u32::MAX as usize {
             return Err(InferError::Shape);
         }
-        check_entries(&graph)?;
-        if graph.factor_ids().any(|k| maximum(graph.table(k)) == T::NEG_INFINITY) {
+        check_entries(&self.graph)?;
+        if self.graph.factor_ids().any(|k| maximum(self.graph.table(k)) == T::NEG_INFINITY) {
             return Err(InferError::ZeroProbability);
         }
-        let incidence = Incidence::build(&graph, words.take(Incidence::len(d.variables, d.edges))?)?;
-        let label_start = words.take(d.variables + 1)?;
-        starts(label_start, graph.cards().iter().copied());
-        let message_start = words.take(d.edges + 1)?;
-        starts(message_start, graph.edge_variables().iter().map(|&v| graph.card(VarId(v)) as u32));
-        let mut messages = Self {
-            graph,
-            incidence,
-            mode,
-            label_start,
-            message_start,
-            rho,
-            message: reals.take(d.messages)?,
-            high: reals.take(d.labels)?,
-            low: reals.take(d.labels)?,
-            cavity: reals.take(d.widest)?,
-            scaled: reals.take(d.widest)?,
-            fresh: reals.take(d.widest)?,
-            peak: reals.take(d.arity)?,
-            log: reals.take(d.largest)?,
-            linear: reals.take(d.largest)?,
-            tiny: (-T::LOG_RANGE / (T::one() + T::one())).exp(),
-            residual: T::INFINITY,
-            left: T::zero(),
-        };
-        messages.message.fill(T::zero());
-        messages.refresh()?;
-        Ok(messages)
+        Ok(())
     }
 
     /// `ρ_k`.

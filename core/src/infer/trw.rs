@@ -33,7 +33,6 @@ use crate::error::InferError;
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};
 use crate::math::{Real, log_sum_exp, maximum};
-use crate::table::MAX_SCOPE;
 use crate::wide::finite;
 
 /// How a run went.
@@ -96,27 +95,53 @@ impl<'g, 'm, T: Real> Trw<'g, 'm, T> {
         words: &'m mut [u32],
         reals: &'m mut [T],
     ) -> Result<Self, InferError> {
-        let size = Dimensions::of(&graph);
+        let mut trw = Self::idle(graph);
+        trw.lend(words, reals)?;
+        Ok(trw)
+    }
+
+    /// One without memory, which [`lend`](Self::lend) gives it: for devices, as [`Loopy::idle`](super::loopy::Loopy::idle).
+    ///
+    /// ```
+    /// use gibbsite_core::graph::FactorGraph;
+    /// use gibbsite_core::infer::{loopy::{Dimensions, Params}, trw::Trw};
+    /// let g = FactorGraph::new(&[2], &[0, 1], &[0], &[0, 2], &[0.0, 3f64.ln()])?;
+    /// let size = Dimensions::of(&g);
+    /// let (mut words, mut reals) = (vec![0; Trw::<f64>::words_len(&size)], vec![0.0; Trw::<f64>::reals_len(&size)]);
+    /// let mut trw = Trw::idle(g);
+    /// assert!(trw.run(&Params::default()).is_err());
+    /// trw.lend(&mut words, &mut reals)?;
+    /// assert!((trw.run(&Params::default())?.bound - 4f64.ln()).abs() < 1e-12);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn idle(graph: FactorGraph<'g, T>) -> Self {
+        let forests = Forests { number: 0, first: &mut [], member: &mut [], parent: &mut [] };
+        Self {
+            messages: Messages::none(graph, Mode::Sum),
+            queue: Queue::none(),
+            elimination: Elimination { forests, order: &mut [], tour: &mut [], up: &mut [], part: &mut [] },
+            best: T::INFINITY,
+        }
+    }
+
+    /// Gives memory to an [idle](Self::idle) one, chooses the forests and sets uniform messages; errors as in [`new`](Self::new).
+    #[inline(never)]
+    pub fn lend(&mut self, words: &'m mut [u32], reals: &'m mut [T]) -> Result<(), InferError> {
+        self.messages.check()?;
+        let size = Dimensions::of(&self.messages.graph);
         let mut words = Arena::new(words, Self::words_len(&size))?;
         let mut reals = Arena::new(reals, Self::reals_len(&size))?;
-        let mut forests = Forests {
-            number: 0,
-            first: words.take(size.factors)?,
-            member: words.take(size.factors)?,
-            parent: words.take(size.variables)?,
-        };
-        let rho = reals.take(size.factors)?;
-        forests.choose(&graph, rho)?;
-        let elimination = Elimination {
-            forests,
-            order: words.take(size.factors)?,
-            tour: words.take(size.variables)?,
-            up: reals.take(size.labels)?,
-            part: reals.take(size.arity)?,
-        };
-        let queue = Queue::new(size.factors, &mut words, &mut reals)?;
-        let messages = Messages::new(graph, Mode::Sum, rho, &mut words, &mut reals)?;
-        Ok(Self { messages, queue, elimination, best: T::INFINITY })
+        let Elimination { forests, order, tour, up, part } = &mut self.elimination;
+        (forests.first, forests.member) = (words.piece(size.factors), words.piece(size.factors));
+        forests.parent = words.piece(size.variables);
+        (*order, *tour) = (words.piece(size.factors), words.piece(size.variables));
+        (*up, *part) = (reals.piece(size.labels), reals.piece(size.arity));
+        let rho = reals.piece(size.factors);
+        self.queue.lend(size.factors, &mut words, &mut reals);
+        forests.choose(&self.messages.graph)?;
+        forests.share(&self.messages.graph, rho)?;
+        self.messages.lend(rho, &mut words, &mut reals)
     }
 
     /// Passes messages from where the last run ended and evaluates the bound: at the start, after each of
@@ -191,9 +216,9 @@ const ROOT: u32 = 1;
 const INNER: u32 = 0;
 
 impl Forests<'_> {
-    /// Decides which forest each factor is first in, and `ρ`.
+    /// Decides which forest each factor is first in.
     #[inline(never)]
-    fn choose<T: Real>(&mut self, graph: &FactorGraph<'_, T>, rho: &mut [T]) -> Result<(), InferError> {
+    fn choose<T: Real>(&mut self, graph: &FactorGraph<'_, T>) -> Result<(), InferError> {
         self.first.fill(NONE);
         self.number = 0;
         loop {
@@ -213,6 +238,12 @@ impl Forests<'_> {
             self.number += 1;
         }
         self.number = self.number.max(1);
+        Ok(())
+    }
+
+    /// `ρ`: the share of the forests that have each factor.
+    #[inline(never)]
+    fn share<T: Real>(&mut self, graph: &FactorGraph<'_, T>, rho: &mut [T]) -> Result<(), InferError> {
         rho.fill(T::zero());
         for t in 0..self.number {
             self.spell_out(graph, t)?;
@@ -238,8 +269,10 @@ impl Forests<'_> {
                 *self.member.get_mut(k.index()).ok_or(LOST)? = 1;
             }
         }
-        let factors = graph.factors() as u64;
-        let start = (u64::from(t) * factors).checked_div(u64::from(self.number)).unwrap_or(0);
+        // `⌊t · factors / number⌋` in parts that fit: a division of 64 bits is a function, with a stack, where there is none.
+        let (factors, number, at) = (graph.factors(), self.number.max(1) as usize, t as usize);
+        let whole = factors / number;
+        let start = (at * whole + at.saturating_mul(factors - whole * number) / number).min(factors);
         for i in (start..factors).chain(0..start) {
             let k = FactorId(i as u32);
             let elsewhere = self.first.get(k.index()).is_some_and(|&f| f != NONE && f != t);
@@ -272,18 +305,21 @@ impl Forests<'_> {
     }
 
     /// Connects the factor's variables unless two of them are connected already.
+    #[inline(never)]
     fn join<T: Real>(&mut self, graph: &FactorGraph<'_, T>, k: FactorId) -> Result<bool, InferError> {
-        let mut roots = heapless::Vec::<u32, MAX_SCOPE>::new();
-        for v in branching(graph, k) {
+        // Roots are found again rather than kept: a list of them would be most of the stack.
+        for (i, v) in branching(graph, k).enumerate() {
             let root = self.find(v);
-            if roots.contains(&root) {
+            if branching(graph, k).take(i).any(|u| self.find(u) == root) {
                 return Ok(false);
             }
-            roots.push(root).map_err(|_| LOST)?;
         }
-        if let [one, others @ ..] = roots.as_slice() {
-            for &root in others {
-                *self.parent.get_mut(root as usize).ok_or(LOST)? = *one;
+        let mut variables = branching(graph, k);
+        if let Some(first) = variables.next() {
+            let one = self.find(first);
+            for v in variables {
+                let root = self.find(v);
+                *self.parent.get_mut(root as usize).ok_or(LOST)? = one;
             }
         }
         Ok(true)

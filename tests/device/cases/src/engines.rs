@@ -423,7 +423,8 @@ pub fn loopy_sum<T: Real>(call: &mut Call<'_, T>) -> Answer {
     let size = Dimensions::of(&graph);
     let (words, reals) =
         (pool.words(Loopy::<T>::words_len(&size))?, pool.reals(Loopy::<T>::reals_len(&size))?);
-    let mut loopy = Loopy::new(graph, Mode::Sum, words, reals)?;
+    let mut loopy = Loopy::idle(graph, Mode::Sum);
+    loopy.lend(words, reals)?;
     let info = loopy.run(&Params { max_iterations: 50, ..Params::default() })?;
     let (log_z, rest) = head(call.answer)?;
     *log_z = loopy.log_z()?;
@@ -437,7 +438,8 @@ pub fn loopy_max<T: Real>(call: &mut Call<'_, T>) -> Answer {
     let size = Dimensions::of(&graph);
     let (words, reals) =
         (pool.words(Loopy::<T>::words_len(&size))?, pool.reals(Loopy::<T>::reals_len(&size))?);
-    let mut loopy = Loopy::new(graph, Mode::Max, words, reals)?;
+    let mut loopy = Loopy::idle(graph, Mode::Max);
+    loopy.lend(words, reals)?;
     let half = T::from_f64(0.5);
     loopy.run(&Params {
         max_iterations: 50,
@@ -453,7 +455,8 @@ pub fn trw_bound<T: Real>(call: &mut Call<'_, T>) -> Answer {
     let (graph, mut pool) = (call.graph()?, Pool::new(&mut *call.reals, &mut *call.words));
     let size = Dimensions::of(&graph);
     let (words, reals) = (pool.words(Trw::<T>::words_len(&size))?, pool.reals(Trw::<T>::reals_len(&size))?);
-    let mut trw = Trw::new(graph, words, reals)?;
+    let mut trw = Trw::idle(graph);
+    trw.lend(words, reals)?;
     let info = trw.run(&Params { max_iterations: 20, damping: T::from_f64(0.5), ..Params::default() })?;
     let (bound, rest) = head(call.answer)?;
     *bound = info.bound;

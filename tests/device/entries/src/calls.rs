@@ -4,13 +4,13 @@
 
 use core::convert::Infallible;
 use gibbsite_core::error::InferError;
-use gibbsite_core::graph::FactorGraph;
+use gibbsite_core::graph::{FactorGraph, Incidence};
 use gibbsite_core::ids::FactorId;
 use gibbsite_core::infer::chain::Chain;
 use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::gibbs::{self, Gibbs, Scan};
-use gibbsite_core::infer::junction::Junction;
-use gibbsite_core::infer::loopy::{Loopy, Params};
+use gibbsite_core::infer::junction::{Junction, Memory};
+use gibbsite_core::infer::loopy::{Loopy, Mode, Params};
 use gibbsite_core::infer::plan::Plan;
 use gibbsite_core::infer::tree::Forest;
 use gibbsite_core::infer::trw::Trw;
@@ -62,6 +62,60 @@ pub extern "C" fn call_plan_open(
     memory: &mut &mut [u32],
 ) {
     *out = Plan::open(words, graph, memory).ok();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_junction_new<'a, 'm>(
+    out: &mut Option<Junction<'a, 'm, f32>>,
+    plan: &Plan<'a>,
+    graph: &FactorGraph<'a, f32>,
+    memory: &mut Option<Memory<'m, f32>>,
+) {
+    *out = memory.take().and_then(|memory| Junction::new(*plan, *graph, memory).ok());
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_loopy_new<'g, 'm>(
+    out: &mut Option<Loopy<'g, 'm, f32>>,
+    graph: &FactorGraph<'g, f32>,
+    words: &mut &'m mut [u32],
+    reals: &mut &'m mut [f32],
+) -> bool {
+    let run = out.insert(Loopy::idle(*graph, Mode::Sum));
+    ok(run.lend(core::mem::take(words), core::mem::take(reals)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_trw_new<'g, 'm>(
+    out: &mut Option<Trw<'g, 'm, f32>>,
+    graph: &FactorGraph<'g, f32>,
+    words: &mut &'m mut [u32],
+    reals: &mut &'m mut [f32],
+) -> bool {
+    let run = out.insert(Trw::idle(*graph));
+    ok(run.lend(core::mem::take(words), core::mem::take(reals)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_gibbs_new<'g, 'm>(
+    out: &mut Option<Gibbs<'g, 'm, f32>>,
+    graph: &FactorGraph<'g, f32>,
+    incidence: &Incidence<'m>,
+    words: &mut [&'m mut [u32]; 2],
+    reals: &mut &'m mut [f32],
+) {
+    let [labels, words] = words;
+    let (labels, words) = (core::mem::take(labels), core::mem::take(words));
+    *out = Gibbs::new(*graph, *incidence, labels, words, core::mem::take(reals)).ok();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_tree_build<'g, 'm>(
+    out: &mut Option<Forest<'g, 'm, f32>>,
+    graph: &FactorGraph<'g, f32>,
+    memory: &mut &'m mut [u32],
+) {
+    *out = Forest::build(graph, core::mem::take(memory)).ok();
 }
 
 #[unsafe(no_mangle)]
@@ -169,4 +223,9 @@ pub extern "C" fn call_chain_marginals(
 ) -> bool {
     let [singles, pairs] = outputs;
     put(log_z, chain.forward_backward(singles, Some(pairs), memory))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_chain_log_z(chain: &Chain<'_, f32>, memory: &mut &mut [f32], log_z: &mut f32) -> bool {
+    put(log_z, chain.log_z(memory))
 }
