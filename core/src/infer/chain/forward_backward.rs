@@ -8,7 +8,7 @@ use crate::math::Real;
 impl<'a, T: Real> Chain<'a, T> {
     /// Entries of memory that [`log_z`](Self::log_z) needs, whatever the length of the chain.
     pub const fn log_z_len(labels: usize) -> usize {
-        labels.saturating_mul(labels).saturating_add(labels.saturating_mul(4)).saturating_add(2)
+        labels.saturating_mul(labels).saturating_add(labels.saturating_mul(4))
     }
 
     /// `log Z` alone: the forward half of [`forward_backward`](Self::forward_backward), which keeps only

@@ -16,6 +16,9 @@ pub(super) struct Reach<T> {
 #[cfg_attr(target_os = "none", inline(never))]
 #[cfg_attr(not(target_os = "none"), inline)]
 pub(super) fn exponentiate<T: Real>(log: &[T], out: &mut [T]) -> Reach<T> {
+    if cfg!(target_os = "none") {
+        return exponentiate_one_by_one(log, out);
+    }
     let (top, low) = extent(log, T::NEG_INFINITY);
     if top == T::NEG_INFINITY {
         out.fill(T::zero());
@@ -29,6 +32,29 @@ pub(super) fn exponentiate<T: Real>(log: &[T], out: &mut [T]) -> Reach<T> {
         *o = (x - top).exp();
         floor = if x == low { *o } else { floor };
     }
+    Reach { shift: top, floor }
+}
+
+/// [`exponentiate`] for a device, where a comparison in the loop costs more than one more exponential.
+#[inline(always)]
+fn exponentiate_one_by_one<T: Real>(log: &[T], out: &mut [T]) -> Reach<T> {
+    let (top, low) = extent(log, T::NEG_INFINITY);
+    if top == T::NEG_INFINITY {
+        out.fill(T::zero());
+        return Reach { shift: T::zero(), floor: T::one() };
+    }
+    if T::LOG_RANGE < top - low {
+        return Reach { shift: T::zero(), floor: T::zero() };
+    }
+    for (o, &x) in out.iter_mut().zip(log) {
+        *o = (x - top).exp();
+    }
+    // The same number either way; in a long row, taking the exponential once more is less than looking for it.
+    let short = if log.len() < 20 { log } else { &[] };
+    let floor = match short.iter().position(|&x| x == low) {
+        Some(at) => out.get(at).copied().unwrap_or(T::one()),
+        None => (low - top).exp(),
+    };
     Reach { shift: top, floor }
 }
 

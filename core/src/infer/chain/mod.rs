@@ -92,9 +92,13 @@ impl<'a, T: Real> Chain<'a, T> {
         if !fits || expected != Some(table.len()) {
             return Err(InferError::Shape);
         }
-        // `&` instead of a short circuit: the scan then vectorises, where there are vectors.
+        // `&` instead of a short circuit: the scan then vectorises, where there are vectors. Elsewhere by fours, which halves the loop.
         let legal = |x: &[T]| match cfg!(target_os = "none") {
-            true => x.iter().all(|v| v.is_log_potential()),
+            true => {
+                let (fours, last) = x.as_chunks::<4>();
+                let one = |v: &T| v.is_log_potential();
+                fours.iter().all(|[a, b, c, d]| one(a) && one(b) && one(c) && one(d)) && last.iter().all(one)
+            }
             false => x.iter().fold(true, |ok, v| ok & v.is_log_potential()),
         };
         if legal(states) && legal(table) {

@@ -73,7 +73,6 @@ impl<'c, 'a, 'm, T: Real> Pass<'c, 'a, 'm, T> {
         self.exp = arena.piece(self.chain.cells());
         self.mass = arena.piece(2 * labels);
         self.exponent = arena.piece(2 * labels);
-        self.floors = arena.piece(2);
         self.share();
         Ok(())
     }
@@ -127,10 +126,27 @@ impl<'c, 'a, 'm, T: Real> Pass<'c, 'a, 'm, T> {
         if self.all { t * self.chain.labels } else { (t & 1) * self.chain.labels }
     }
 
-    /// Where the floor of a position is.
+    /// The floor of a row of `α`. Of two by turns it stands with the rows of `β`, which are not there yet.
     #[inline]
-    pub(super) fn floor_place(&self, t: usize) -> usize {
-        if self.all { t } else { t & 1 }
+    pub(super) fn floor(&self, t: usize) -> T {
+        match (self.all, t & 1) {
+            (true, _) => self.floors.get(t).copied().unwrap_or(T::zero()),
+            (false, 0) => self.beta.floor,
+            (false, _) => self.next.floor,
+        }
+    }
+
+    #[inline]
+    pub(super) fn keep_floor(&mut self, t: usize, floor: T) {
+        match (self.all, t & 1) {
+            (true, _) => {
+                if let Some(slot) = self.floors.get_mut(t) {
+                    *slot = floor;
+                }
+            }
+            (false, 0) => self.beta.floor = floor,
+            (false, _) => self.next.floor = floor,
+        }
     }
 
     /// `α` of a position.
@@ -140,7 +156,7 @@ impl<'c, 'a, 'm, T: Real> Pass<'c, 'a, 'm, T> {
         Row {
             mass: self.mass.get(from..from + labels).unwrap_or(&[]),
             exponent: self.exponent.get(from..from + labels).unwrap_or(&[]),
-            floor: self.floors.get(self.floor_place(t)).copied().unwrap_or(T::zero()),
+            floor: self.floor(t),
         }
     }
 
@@ -148,18 +164,11 @@ impl<'c, 'a, 'm, T: Real> Pass<'c, 'a, 'm, T> {
     #[inline]
     pub(super) fn alpha_mut(&mut self, t: usize) -> RowMut<'_, T> {
         let (from, labels) = (self.place(t), self.chain.labels);
-        let floor = self.floors.get(self.floor_place(t)).copied().unwrap_or(T::zero());
+        let floor = self.floor(t);
         RowMut {
             mass: self.mass.get_mut(from..from + labels).unwrap_or(&mut []),
             exponent: self.exponent.get_mut(from..from + labels).unwrap_or(&mut []),
             floor,
-        }
-    }
-
-    pub(super) fn keep_floor(&mut self, t: usize, floor: T) {
-        let place = self.floor_place(t);
-        if let Some(slot) = self.floors.get_mut(place) {
-            *slot = floor;
         }
     }
 

@@ -118,11 +118,14 @@ impl<'r, T: Real> RowMut<'r, T> {
 #[cfg_attr(target_os = "none", inline(never))]
 #[cfg_attr(not(target_os = "none"), inline)]
 pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
+    if cfg!(target_os = "none") {
+        return extent_by_fours(x, nothing);
+    }
     let put = |high: &mut T, low: &mut T, v: T| {
         *high = high.larger(v);
         *low = low.smaller(if nothing < v { v } else { T::INFINITY });
     };
-    let (chunks, tail) = if cfg!(target_os = "none") { (&[] as &[[T; 4]], x) } else { x.as_chunks::<4>() };
+    let (chunks, tail) = x.as_chunks::<4>();
     let (mut top, mut bottom) = (nothing, T::INFINITY);
     if !chunks.is_empty() {
         let (mut high, mut low) = ([nothing; 4], [T::INFINITY; 4]);
@@ -138,6 +141,26 @@ pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
         put(&mut top, &mut bottom, v);
     }
     (top, bottom)
+}
+
+/// [`extent`] for a device: the loop would be as much as the work. Mostly there is no `nothing`, so that it is looked for only if the
+/// smallest is one.
+#[inline(always)]
+fn extent_by_fours<T: Real>(x: &[T], nothing: T) -> (T, T) {
+    let (fours, last) = x.as_chunks::<4>();
+    let (mut top, mut low) = (nothing, T::INFINITY);
+    for &[a, b, c, d] in fours {
+        top = top.larger(a).larger(b).larger(c).larger(d);
+        low = low.smaller(a).smaller(b).smaller(c).smaller(d);
+    }
+    for &v in last {
+        (top, low) = (top.larger(v), low.smaller(v));
+    }
+    if low <= nothing {
+        let above = x.iter().filter(|v| nothing < **v);
+        low = above.fold(T::INFINITY, |low, &v| low.smaller(v));
+    }
+    (top, low)
 }
 
 /// `out(i) = Σ_j table(i, j) x(j)`: [`combine`] with the table turned around, the additions in the same order.
