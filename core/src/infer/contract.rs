@@ -433,28 +433,39 @@ impl<T: Real, S: Semiring<T>> Work<'_, T, S> {
     /// One segment of the output.
     #[inline(always)]
     fn segment(&mut self, part: &mut [T], temp: &mut [T], number: usize) {
-        if !self.lies.direct {
+        let (loops, direct, adds) = (self.job.loops, self.lies.direct, self.lies.adds);
+        // A desk keeps these at hand; a device looks them up at each step.
+        let (width, axes) = (loops.width(), loops.axes().unwrap_or((&[], &[])));
+        if !direct {
             part.fill(self.job.semiring.zero());
         }
         let begins = self.at.output();
-        for round in 0..self.job.loops.rest() {
-            if !self.lies.direct {
-                self.multiply(temp);
-                self.fold(temp, part, begins);
-            } else if round == 0 {
-                self.multiply(part);
-            } else if self.lies.adds {
+        for round in 0..loops.rest() {
+            if direct && round > 0 && adds {
                 self.product(part, |t, p| self.job.semiring.plus(t, p));
             } else {
-                self.multiply(temp);
-                for (s, &b) in part.iter_mut().zip(temp.iter()) {
-                    *s = self.job.semiring.plus(*s, b);
+                let target = if direct && round == 0 { &mut *part } else { &mut *temp };
+                self.multiply(target);
+                if !direct {
+                    self.fold(temp, part, begins);
+                } else if round > 0 {
+                    for (s, &b) in part.iter_mut().zip(temp.iter()) {
+                        *s = self.job.semiring.plus(*s, b);
+                    }
                 }
             }
             // After the last round, back to where the segment began.
-            self.step(false, round);
+            if cfg!(target_os = "none") {
+                self.step(false, round);
+            } else {
+                self.at.step(axes.1, width, round);
+            }
         }
-        self.step(true, number);
+        if cfg!(target_os = "none") {
+            self.step(true, number);
+        } else {
+            self.at.step(axes.0, width, number);
+        }
     }
 
     /// Along the axes of the lead, or of the rest.

@@ -146,7 +146,7 @@ pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
 /// [`extent`] for a device: the loop would be as much as the work. Mostly there is no `nothing`, so that it is looked for only if the
 /// smallest is one.
 #[inline(always)]
-fn extent_by_fours<T: Real>(x: &[T], nothing: T) -> (T, T) {
+pub(super) fn extent_by_fours<T: Real>(x: &[T], nothing: T) -> (T, T) {
     let (fours, last) = x.as_chunks::<4>();
     let (mut top, mut low) = (nothing, T::INFINITY);
     for &[a, b, c, d] in fours {
