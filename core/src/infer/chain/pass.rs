@@ -47,7 +47,7 @@ impl<'c, 'a, 'm, T: Real> Pass<'c, 'a, 'm, T> {
         Self {
             chain,
             radix: Radix::new(),
-            tiny: (-T::LOG_RANGE).exp() * T::from_f64(chain.labels as f64),
+            tiny: least::<T>() * T::from_f64(chain.labels as f64),
             mass: &mut [],
             exponent: &mut [],
             floors: &mut [],
@@ -231,4 +231,10 @@ impl<'c, 'a, 'm, T: Real> Pass<'c, 'a, 'm, T> {
             self.turned = turned;
         }
     }
+}
+
+/// `e^-LOG_RANGE`.
+fn least<T: Real>() -> T {
+    let [.., least] = T::POWERS;
+    least
 }

@@ -5,7 +5,7 @@ use super::gap::weigh;
 use super::pass::Pass;
 use crate::error::InferError;
 use crate::math::Real;
-use crate::wide::{Compensated, Wide, finite};
+use crate::wide::{Wide, finite};
 
 impl<T: Real> Pass<'_, '_, '_, T> {
     /// An entry `e^{A - shift}` of the gap whose turn it is. If plain, the exponentials are there and need not be taken again.
@@ -79,10 +79,15 @@ impl<T: Real> Pass<'_, '_, '_, T> {
     #[inline(never)]
     pub(super) fn finish(&mut self) -> Result<T, InferError> {
         if let Some(last) = self.chain.positions.checked_sub(1) {
-            let sum = self.radix.sum(self.alpha(last).wide(&self.radix));
-            let mut log: Compensated<T> = self.log;
-            self.radix.add_log(sum, &mut log);
-            self.log = log;
+            let last = self.alpha(last);
+            if last.floor != T::zero() {
+                // Plain, with largest entry 1.
+                let sum = last.mass.iter().fold(T::zero(), |sum, &m| sum + m);
+                self.log.add(sum.ln());
+            } else {
+                let sum = self.radix.sum(last.wide(&self.radix));
+                self.radix.add_log(sum, &mut self.log);
+            }
         }
         finite(self.log.value())
     }

@@ -49,7 +49,11 @@ fn ok(answer: Status) -> bool {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn call_graph(out: &mut Option<FactorGraph<'static, f32>>, cards: &[&'static [u32]; 4], values: &&'static [f32]) {
+pub extern "C" fn call_graph(
+    out: &mut Option<FactorGraph<'static, f32>>,
+    cards: &[&'static [u32]; 4],
+    values: &&'static [f32],
+) {
     let &[cards, scope_start, scope, table_start] = cards;
     *out = FactorGraph::new(cards, scope_start, scope, table_start, values).ok();
 }
@@ -119,12 +123,20 @@ pub extern "C" fn call_tree_build<'g, 'm>(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn call_junction_sum(run: &mut Junction<'_, '_, f32>, fork: &mut Sequential<'_, f32>, out: &mut f32) -> bool {
+pub extern "C" fn call_junction_sum(
+    run: &mut Junction<'_, '_, f32>,
+    fork: &mut Sequential<'_, f32>,
+    out: &mut f32,
+) -> bool {
     put(out, run.sum(fork))
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn call_junction_marginals(run: &mut Junction<'_, '_, f32>, fork: &mut Sequential<'_, f32>, out: &mut &mut [f32]) -> bool {
+pub extern "C" fn call_junction_marginals(
+    run: &mut Junction<'_, '_, f32>,
+    fork: &mut Sequential<'_, f32>,
+    out: &mut &mut [f32],
+) -> bool {
     ok(run.marginals(fork, out))
 }
 
@@ -139,7 +151,11 @@ pub extern "C" fn call_junction_factor(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn call_junction_maximise(run: &mut Junction<'_, '_, f32>, fork: &mut Sequential<'_, f32>, out: &mut f32) -> bool {
+pub extern "C" fn call_junction_maximise(
+    run: &mut Junction<'_, '_, f32>,
+    fork: &mut Sequential<'_, f32>,
+    out: &mut f32,
+) -> bool {
     put(out, run.maximise(fork))
 }
 
@@ -149,7 +165,11 @@ pub extern "C" fn call_junction_decode(run: &mut Junction<'_, '_, f32>, labels: 
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn call_junction_sample(run: &mut Junction<'_, '_, f32>, rng: &mut Weyl, labels: &mut &mut [u32]) -> bool {
+pub extern "C" fn call_junction_sample(
+    run: &mut Junction<'_, '_, f32>,
+    rng: &mut Weyl,
+    labels: &mut &mut [u32],
+) -> bool {
     ok(run.sample(rng, labels))
 }
 
@@ -169,7 +189,11 @@ pub extern "C" fn call_loopy_marginals(run: &mut Loopy<'_, '_, f32>, out: &mut &
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn call_loopy_decode(run: &mut Loopy<'_, '_, f32>, labels: &mut &mut [u32], out: &mut f32) -> bool {
+pub extern "C" fn call_loopy_decode(
+    run: &mut Loopy<'_, '_, f32>,
+    labels: &mut &mut [u32],
+    out: &mut f32,
+) -> bool {
     put(out, run.decode(labels))
 }
 
@@ -184,7 +208,12 @@ pub extern "C" fn call_trw_marginals(run: &mut Trw<'_, '_, f32>, out: &mut &mut 
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn call_gibbs_run(run: &mut Gibbs<'_, '_, f32>, scan: &Scan<'_>, params: &gibbs::Params, rng: &mut Weyl) -> bool {
+pub extern "C" fn call_gibbs_run(
+    run: &mut Gibbs<'_, '_, f32>,
+    scan: &Scan<'_>,
+    params: &gibbs::Params,
+    rng: &mut Weyl,
+) -> bool {
     run.run(*scan, params, rng).is_ok()
 }
 
