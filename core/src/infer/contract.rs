@@ -385,6 +385,17 @@ impl<T: Real, S: Semiring<T>> Job<T> for Contract<'_, T, S> {
     }
 }
 
+/// What all segments of a chunk have in common.
+#[derive(Clone, Copy, Default)]
+struct AtHand<'m> {
+    rest: usize,
+    width: usize,
+    lead: &'m [u32],
+    others: &'m [u32],
+    /// How the output lies under the block.
+    pattern: &'m [Axis],
+}
+
 /// A chunk under way.
 struct Work<'a, T, S> {
     job: &'a Contract<'a, T, S>,
@@ -424,30 +435,42 @@ impl<T: Real, S: Semiring<T>> Work<'_, T, S> {
     /// The segments of a chunk, of which this is the first.
     #[inline(always)]
     fn segments(&mut self, chunk: &mut [T], temp: &mut [T], first: usize) {
-        let (segment, segments) = self.job.loops.segment();
+        let loops = self.job.loops;
+        let (segment, segments) = loops.segment();
+        // A desk keeps these at hand; a device looks them up at each step.
+        let mut at_hand = AtHand::default();
+        if !cfg!(target_os = "none") {
+            let pattern = loops.patterns().next().unwrap_or(&[]);
+            let (lead, others) = loops.axes().unwrap_or_default();
+            at_hand = AtHand { rest: loops.rest(), width: loops.width(), lead, others, pattern };
+        }
         for (number, part) in (first..segments).zip(chunk.chunks_exact_mut(segment.max(1))) {
-            self.segment(part, temp, number);
+            self.segment(part, temp, number, at_hand);
         }
     }
 
     /// One segment of the output.
     #[inline(always)]
-    fn segment(&mut self, part: &mut [T], temp: &mut [T], number: usize) {
-        let (loops, direct, adds) = (self.job.loops, self.lies.direct, self.lies.adds);
-        // A desk keeps these at hand; a device looks them up at each step.
-        let (width, axes) = (loops.width(), loops.axes().unwrap_or((&[], &[])));
+    fn segment(
+        &mut self,
+        part: &mut [T],
+        temp: &mut [T],
+        number: usize,
+        AtHand { rest, width, lead, others, pattern }: AtHand<'_>,
+    ) {
+        let (direct, adds) = (self.lies.direct, self.lies.adds);
         if !direct {
             part.fill(self.job.semiring.zero());
         }
         let begins = self.at.output();
-        for round in 0..loops.rest() {
+        for round in 0..if cfg!(target_os = "none") { self.job.loops.rest() } else { rest } {
             if direct && round > 0 && adds {
                 self.product(part, |t, p| self.job.semiring.plus(t, p));
             } else {
                 let target = if direct && round == 0 { &mut *part } else { &mut *temp };
                 self.multiply(target);
                 if !direct {
-                    self.fold(temp, part, begins);
+                    self.fold(temp, part, begins, pattern);
                 } else if round > 0 {
                     for (s, &b) in part.iter_mut().zip(temp.iter()) {
                         *s = self.job.semiring.plus(*s, b);
@@ -458,13 +481,13 @@ impl<T: Real, S: Semiring<T>> Work<'_, T, S> {
             if cfg!(target_os = "none") {
                 self.step(false, round);
             } else {
-                self.at.step(axes.1, width, round);
+                self.at.step(others, width, round);
             }
         }
         if cfg!(target_os = "none") {
             self.step(true, number);
         } else {
-            self.at.step(axes.0, width, number);
+            self.at.step(lead, width, number);
         }
     }
 
@@ -491,8 +514,9 @@ impl<T: Real, S: Semiring<T>> Work<'_, T, S> {
     /// Adds the products of a block to where they belong.
     #[cfg_attr(target_os = "none", inline(never))]
     #[cfg_attr(not(target_os = "none"), inline(always))]
-    fn fold(&self, products: &[T], part: &mut [T], begins: usize) {
-        let pattern = self.job.loops.patterns().next().unwrap_or(&[]);
+    fn fold(&self, products: &[T], part: &mut [T], begins: usize, pattern: &[Axis]) {
+        let first = || self.job.loops.patterns().next().unwrap_or(&[]);
+        let pattern = if cfg!(target_os = "none") { first() } else { pattern };
         let into = part.get_mut(self.at.output() - begins..).unwrap_or(&mut []);
         let plus = |s, b| self.job.semiring.plus(s, b);
         match S::ROWS {
