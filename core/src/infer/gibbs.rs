@@ -356,7 +356,8 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     /// [`InferError::ZeroProbability`] if `params.start_sweeps` sweeps left the assignment forbidden:
     /// then there may be none that is not, or single steps do not reach one (try blocks, or a start from
     /// [`Loopy::decode`](super::loopy::Loopy::decode)).
-    #[inline(never)]
+    // Inlined: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn run(
         &mut self,
         scan: Scan<'_>,

@@ -161,6 +161,8 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
     /// Passes messages, from where the last run ended, until they rest or the iterations are used up;
     /// the latter is reported, not an error. [`InferError::ZeroProbability`] if they contradict each
     /// other, which proves that every configuration is forbidden.
+    // Inlined: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn run(&mut self, params: &Params<T>) -> Result<Info<T>, InferError> {
         start(&mut self.queue, params)?;
         let mut info = Info::none();
@@ -329,7 +331,7 @@ pub(super) fn iterate<T: Real>(
     while sent < factors.max(usize::from(!sweep)) {
         let (mut k, priority) = queue.top();
         if sweep {
-            k = if info.iterations % 2 == 0 { factors - 1 - sent } else { sent } as u32;
+            k = if info.iterations.is_multiple_of(2) { factors - 1 - sent } else { sent } as u32;
         } else if priority <= params.tolerance {
             (sent, sweep, info.residual) = (0, true, T::zero());
             continue;

@@ -147,6 +147,8 @@ impl<'g, 'm, T: Real> Trw<'g, 'm, T> {
     /// Passes messages from where the last run ended and evaluates the bound: at the start, after each of
     /// the first 8 iterations, after every 8th, and at the end. With `max_iterations = 0` it only
     /// evaluates. Damping 0.5 is a good start: undamped reweighted messages often oscillate.
+    // Inlined: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn run(&mut self, params: &Params<T>) -> Result<Info<T>, InferError> {
         self.improve()?;
         start(&mut self.queue, params)?;

@@ -21,6 +21,8 @@ impl<'a, T: Real> Chain<'a, T> {
     /// assert!((chain.log_z(&mut memory)? - 10.0 * 3f64.ln()).abs() < 1e-12);
     /// # Ok::<(), gibbsite_core::error::InferError>(())
     /// ```
+    // Inlined, here and in other engines: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn log_z(&self, memory: &mut [T]) -> Result<T, InferError> {
         let mut pass = Pass::new(self);
         pass.lend_two(memory)?;
@@ -61,6 +63,8 @@ impl<'a, T: Real> Chain<'a, T> {
     /// No stopping rule: two passes, `O(T·L²)` time. `singles` also keeps `α` between them. Short
     /// memory is noticed before anything is written; after another error `singles` and `pairs` hold
     /// nothing of use. [`InferError::BadValue`] also stands for a `log Z` too large for `T`.
+    // Inlined: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn forward_backward(
         &self,
         singles: &mut [T],

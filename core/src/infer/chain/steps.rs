@@ -7,7 +7,7 @@
 //! division by a sum of `L` of them, so nothing that is possible becomes impossible. A row or table of too
 //! wide a range has floor 0 and fails the test by itself.
 
-use super::gap::{exponentiate, weigh};
+use super::gap::{Reach, exponentiate, weigh};
 use super::pass::Pass;
 use super::row::{combine, combine_rows, extent};
 use crate::arena::{rows, rows_mut};
@@ -33,22 +33,25 @@ impl<T: Real> Pass<'_, '_, '_, T> {
         Ok(true)
     }
 
-    /// `α_t` from `α_{t-1}`; results as in [`start`](Self::start).
-    #[cfg_attr(target_os = "none", inline(never))]
-    #[cfg_attr(not(target_os = "none"), inline)]
+    /// `α_t` from `α_{t-1}`; results as in [`start`](Self::start). In three steps, which a device takes one after the other.
+    #[inline(always)]
     pub(super) fn forward(&mut self, t: usize) -> Result<bool, InferError> {
-        self.log.add(self.reach.shift);
-        let (from, labels) = (self.place(t), self.chain.labels);
-        let exponent = self.exponent.get_mut(from..from + labels).unwrap_or(&mut []);
-        let reach = exponentiate(self.chain.row(t), exponent);
+        let reach = self.exponentiate_scores(t);
         if self.floor(t - 1) * self.reach.floor * reach.floor < self.tiny {
             return Ok(false);
         }
         self.combine_alpha(t);
-        let scale = self.weigh_alpha(t)?;
-        self.log.add(reach.shift);
-        self.log.add(scale.ln());
+        self.weigh_alpha(t, reach.shift)?;
         Ok(true)
+    }
+
+    /// `e^s` of a position, in the place of its exponents.
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
+    fn exponentiate_scores(&mut self, t: usize) -> Reach<T> {
+        self.log.add(self.reach.shift);
+        let (from, labels) = (self.place(t), self.chain.labels);
+        exponentiate(self.chain.row(t), self.exponent.get_mut(from..from + labels).unwrap_or(&mut []))
     }
 
     /// `α_t(j) = Σ_i α_{t-1}(i) e^{A(i,j)}`.
@@ -65,16 +68,18 @@ impl<T: Real> Pass<'_, '_, '_, T> {
         self.mass = mass;
     }
 
-    /// `α_t(j) *= e^{s_t(j)}`, rescaled; what it was divided by.
+    /// `α_t(j) *= e^{s_t(j)}`, rescaled, with the logs of what it was divided by.
     #[cfg_attr(target_os = "none", inline(never))]
     #[cfg_attr(not(target_os = "none"), inline)]
-    fn weigh_alpha(&mut self, t: usize) -> Result<T, InferError> {
+    fn weigh_alpha(&mut self, t: usize, shift: T) -> Result<(), InferError> {
         let mut alpha = self.alpha_mut(t);
         alpha.mass.iter_mut().zip(&*alpha.exponent).for_each(|(m, &e)| *m *= e);
         let scale = alpha.rescale()?;
         let floor = alpha.floor;
         self.keep_floor(t, floor);
-        Ok(scale)
+        self.log.add(shift);
+        self.log.add(scale.ln());
+        Ok(())
     }
 
     /// `weighted = e^{s_{t+1}} β_{t+1}`, and from that `β_t`, into `next`.
