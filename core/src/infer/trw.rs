@@ -105,7 +105,8 @@ impl<'g, 'm, T: Real> Trw<'g, 'm, T> {
     /// ```
     /// use gibbsite_core::graph::FactorGraph;
     /// use gibbsite_core::infer::{loopy::{Dimensions, Params}, trw::Trw};
-    /// let g = FactorGraph::new(&[2], &[0, 1], &[0], &[0, 2], &[0.0, 3f64.ln()])?;
+    /// let values = [0.0, 3f64.ln()];
+    /// let g = FactorGraph::new(&[2], &[0, 1], &[0], &[0, 2], &values)?;
     /// let size = Dimensions::of(&g);
     /// let (mut words, mut reals) = (vec![0; Trw::<f64>::words_len(&size)], vec![0.0; Trw::<f64>::reals_len(&size)]);
     /// let mut trw = Trw::idle(g);
