@@ -26,7 +26,7 @@ pub trait Real:
     const EPSILON: Self;
     /// Natural logarithms from `-LOG_RANGE` to `LOG_RANGE` survive `exp` as normal numbers.
     const LOG_RANGE: Self;
-    /// `e^R`, `e^-R`, `e^(R/2)`, `e^(-R/2)` with the `R` of [`wide`](crate) numbers (64 or 512), and `e^-LOG_RANGE`: what
+    /// `e^R`, `e^-R`, `e^(R/2)`, `e^(-R/2)` with the `R` of wide numbers (`wide.rs`: 64 or 512), and `e^-LOG_RANGE`: what
     /// [`exp`](Self::exp) gives, without calling it.
     #[doc(hidden)]
     const POWERS: [Self; 5];

@@ -12,7 +12,7 @@
 //! averages to `θ` identically. The textbook reports the free energy of the fixed point, which bounds
 //! log Z only there; here the average above is evaluated, so that a run that stopped early or never
 //! converged reports a true bound, only a weaker one. The messages are those of
-//! [`loopy`](super::loopy), reweighted by `ρ`; their fixed points minimise the bound over `λ`.
+//! [`loopy`], reweighted by `ρ`; their fixed points minimise the bound over `λ`.
 //!
 //! *Factors of any size*: a set of factors is a forest if the bipartite graph of factors and variables has
 //! no cycle. Factors of one variable are in every forest. The forests are chosen by union-find without
@@ -40,7 +40,7 @@ use crate::wide::finite;
 pub struct Info<T> {
     /// Iterations done.
     pub iterations: u32,
-    /// As in [`loopy::Info`](super::loopy::Info).
+    /// As in [`loopy::Info`].
     pub residual: T,
     /// Whether `residual` came down to the tolerance.
     pub converged: bool,
