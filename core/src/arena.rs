@@ -22,6 +22,21 @@ impl<'m, X> Arena<'m, X> {
     }
 }
 
+impl<'m, X> Arena<'m, X> {
+    /// [`take`](Self::take) for those who take no more than was checked: beyond, nothing is left to give. Without a `Result`, which
+    /// would lie on the stack.
+    #[cfg_attr(target_os = "none", inline(never))]
+    pub(crate) fn piece(&mut self, len: usize) -> &'m mut [X] {
+        match core::mem::take(&mut self.0).split_at_mut_checked(len) {
+            Some((piece, rest)) => {
+                self.0 = rest;
+                piece
+            }
+            None => &mut [],
+        }
+    }
+}
+
 /// Rows of equal length, as `chunks_exact` gives them, but without a division that the compiler would
 /// guard by a panic: rows of length 0 are none. From the front a remainder is left out; from the back
 /// there must be none.

@@ -221,6 +221,9 @@ pub struct Incidence<'m> {
 }
 
 impl<'m> Incidence<'m> {
+    /// Of a graph without edges.
+    pub(crate) const NONE: Self = Self { start: &[], edges: &[], factor: &[] };
+
     /// `u32` entries that [`build`](Self::build) needs for a graph of this size.
     pub const fn len(variables: usize, edges: usize) -> usize {
         variables + 1 + 2 * edges

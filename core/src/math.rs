@@ -26,6 +26,10 @@ pub trait Real:
     const EPSILON: Self;
     /// Natural logarithms from `-LOG_RANGE` to `LOG_RANGE` survive `exp` as normal numbers.
     const LOG_RANGE: Self;
+    /// `e^R`, `e^-R`, `e^(R/2)`, `e^(-R/2)` with the `R` of wide numbers (`wide.rs`: 64 or 512), and `e^-LOG_RANGE`: what
+    /// [`exp`](Self::exp) gives, without calling it.
+    #[doc(hidden)]
+    const POWERS: [Self; 5];
     /// `e^self`.
     fn exp(self) -> Self;
     /// Natural logarithm; `-inf` at 0.
@@ -61,12 +65,13 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ty, $range:literal, $exp:path, $ln:path, $ln_1p:path, $sqrt:path) => {
+    ($t:ty, $range:literal, $powers:expr, $exp:path, $ln:path, $ln_1p:path, $sqrt:path) => {
         impl Real for $t {
             const NEG_INFINITY: Self = <$t>::NEG_INFINITY;
             const INFINITY: Self = <$t>::INFINITY;
             const EPSILON: Self = <$t>::EPSILON;
             const LOG_RANGE: Self = $range;
+            const POWERS: [Self; 5] = $powers;
             #[inline(always)]
             fn exp(self) -> Self {
                 $exp(self)
@@ -99,8 +104,36 @@ macro_rules! real {
     };
 }
 // The smallest normal numbers are e^-708.4 and e^-87.3, the largest e^709.8 and e^88.7.
-real!(f64, 700.0, libm::exp, libm::log, libm::log1p, libm::sqrt);
-real!(f32, 85.0, libm::expf, libm::logf, libm::log1pf, libm::sqrtf);
+real!(
+    f64,
+    700.0,
+    [
+        f64::from_bits(0x6e19_4765_04ba_852e),
+        f64::from_bits(0x11c4_4109_edb2_0931),
+        f64::from_bits(0x5704_1c7a_8814_beba),
+        f64::from_bits(0x28d9_7559_56ad_4e9c),
+        f64::from_bits(0x00d1_4f2b_0fb9_307f)
+    ],
+    libm::exp,
+    libm::log,
+    libm::log1p,
+    libm::sqrt
+);
+real!(
+    f32,
+    85.0,
+    [
+        f32::from_bits(0x6da1_2cc2),
+        f32::from_bits(0x114b_4ea4),
+        f32::from_bits(0x568f_a1fe),
+        f32::from_bits(0x2864_2328),
+        f32::from_bits(0x0225_86e0)
+    ],
+    libm::expf,
+    libm::logf,
+    libm::log1pf,
+    libm::sqrtf
+);
 
 /// `log(e^a + e^b)` without overflow; `-inf` is the neutral element.
 ///
@@ -216,5 +249,22 @@ pub fn soft_threshold<T: Real>(x: T, by: T) -> T {
         x + by
     } else {
         T::zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_are_what_exp_gives() {
+        fn all<T: Real>(r: f64) {
+            let logs = [r, -r, r / 2.0, -r / 2.0, -T::LOG_RANGE.to_f64()];
+            for (power, log) in T::POWERS.into_iter().zip(logs) {
+                assert_eq!(power, T::from_f64(log).exp(), "e^{log}");
+            }
+        }
+        all::<f32>(64.0);
+        all::<f64>(512.0);
     }
 }

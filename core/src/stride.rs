@@ -49,18 +49,45 @@ pub(crate) fn write(memory: &mut [Axis], axes: impl Iterator<Item = Option<Axis>
     memory.get(..used)
 }
 
-/// The pattern of one variable.
-pub(crate) type Single = heapless::Vec<Axis, 3>;
+/// How one variable lies inside a table: so many configurations of the variables before it, its arity, and so many of those
+/// after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Single {
+    pub(crate) before: u32,
+    pub(crate) card: u32,
+    pub(crate) after: u32,
+}
 
-/// The pattern of one variable inside a table: so many configurations of the variables before it, its arity, and so many of
-/// those after it.
-pub(crate) fn single(before: u32, card: u32, after: u32) -> Single {
-    let mut axes = Single::new();
-    for (count, stride) in [(before, 0), (card, 1), (after, 0)] {
-        // Three axes have room.
-        push(&mut axes, count, stride);
+impl Single {
+    /// As a pattern.
+    fn axes(self) -> heapless::Vec<Axis, 3> {
+        let mut axes = heapless::Vec::new();
+        for (count, stride) in [(self.before, 0), (self.card, 1), (self.after, 0)] {
+            // Three axes have room.
+            push(&mut axes, count, stride);
+        }
+        axes
     }
-    axes
+
+    /// [`spread`] over the variable's table.
+    #[inline(always)]
+    pub(crate) fn spread<T: Copy>(self, big: &mut [T], small: &[T], op: impl Fn(&mut T, T) + Copy) {
+        if cfg!(target_os = "none") {
+            compact::spread_single(self, big, small, op);
+        } else {
+            spread_fast(&self.axes(), big, small, op);
+        }
+    }
+
+    /// [`fold`] onto the variable's table.
+    #[inline(always)]
+    pub(crate) fn fold<T: Copy>(self, big: &[T], small: &mut [T], plus: impl Fn(T, T) -> T + Copy) {
+        if cfg!(target_os = "none") {
+            compact::fold_single(self, big, small, plus);
+        } else {
+            fold_fast(&self.axes(), big, small, plus, |row| fold_row(row, plus));
+        }
+    }
 }
 
 /// Sizes of the larger and the smaller table that a pattern needs, or `None` if they overflow or the
@@ -215,14 +242,36 @@ fn spread_repeated<T: Copy, const N: usize>(tile: &mut [T], from: &[T], op: impl
 #[inline(always)]
 pub fn fold<T: Copy>(axes: &[Axis], big: &[T], small: &mut [T], plus: impl Fn(T, T) -> T + Copy) {
     if cfg!(target_os = "none") {
-        compact::fold(axes, big, small, plus);
+        compact::fold(axes, big, small, plus, |row| compact::fold_row(row, plus));
     } else {
-        fold_fast(axes, big, small, plus);
+        fold_fast(axes, big, small, plus, |row| fold_row(row, plus));
+    }
+}
+
+/// [`fold`] for sums that have a way of their own for the entries that lie one after the other over the same one.
+#[inline(always)]
+pub(crate) fn fold_rows<T: Copy>(
+    axes: &[Axis],
+    big: &[T],
+    small: &mut [T],
+    plus: impl Fn(T, T) -> T + Copy,
+    row: impl Fn(&[T]) -> Option<T> + Copy,
+) {
+    if cfg!(target_os = "none") {
+        compact::fold(axes, big, small, plus, row);
+    } else {
+        fold_fast(axes, big, small, plus, row);
     }
 }
 
 #[inline(always)]
-fn fold_fast<T: Copy>(axes: &[Axis], big: &[T], small: &mut [T], plus: impl Fn(T, T) -> T + Copy) {
+fn fold_fast<T: Copy>(
+    axes: &[Axis],
+    big: &[T],
+    small: &mut [T],
+    plus: impl Fn(T, T) -> T + Copy,
+    sum_row: impl Fn(&[T]) -> Option<T> + Copy,
+) {
     let (outer, [n2, s2], [n1, s1]) = split(axes);
     let (n2, s2, n1, s1) = (n2 as usize, s2 as usize, n1 as usize, s1 as usize);
     let mut at = Odometer::default();
@@ -244,13 +293,13 @@ fn fold_fast<T: Copy>(axes: &[Axis], big: &[T], small: &mut [T], plus: impl Fn(T
                 }
             }
             (0, 0, _) => {
-                if let (Some(sum), Some(s)) = (fold_row(tile, plus), into.first_mut()) {
+                if let (Some(sum), Some(s)) = (sum_row(tile), into.first_mut()) {
                     *s = plus(*s, sum);
                 }
             }
             (_, 0, _) => {
                 for (row, s) in tile.chunks_exact(n1.max(1)).zip(into.iter_mut().step_by(s2.max(1))) {
-                    if let Some(sum) = fold_row(row, plus) {
+                    if let Some(sum) = sum_row(row) {
                         *s = plus(*s, sum);
                     }
                 }
@@ -310,59 +359,68 @@ fn fold_row<T: Copy>(row: &[T], plus: impl Fn(T, T) -> T + Copy) -> Option<T> {
 /// The same loops for a device: no vectors, so no cases of their own for short rows, and a quarter of the stack. The order of the
 /// additions, and with it every bit, is that of the others.
 mod compact {
-    use super::{Axis, Odometer, split};
+    use super::{Axis, Single};
+
+    /// Where a row begins in the smaller table: its number's digits, the last axis fastest. A division an axis, but nothing is kept
+    /// between rows.
+    #[inline(never)]
+    fn offset(axes: &[Axis], mut number: usize) -> usize {
+        let mut offset = 0usize;
+        for &[count, stride] in axes.iter().rev() {
+            let quotient = number.checked_div(count as usize).unwrap_or(0);
+            let digit = number.wrapping_sub(quotient.wrapping_mul(count as usize));
+            offset = offset.wrapping_add(digit.wrapping_mul(stride as usize));
+            number = quotient;
+        }
+        offset
+    }
 
     #[inline]
     pub(super) fn spread<T: Copy>(axes: &[Axis], big: &mut [T], small: &[T], op: impl Fn(&mut T, T) + Copy) {
-        let (outer, [n2, s2], [n1, s1]) = split(axes);
-        let (mut at, mut row, mut from) = (Odometer::default(), 0, 0);
-        for part in big.chunks_exact_mut((n1 as usize).max(1)) {
-            let mut i = from;
-            for b in part {
+        let (&[count, stride], outer) = axes.split_last().unwrap_or((&[1, 0], &[]));
+        for (number, row) in big.chunks_exact_mut((count as usize).max(1)).enumerate() {
+            let mut i = offset(outer, number);
+            for b in row {
                 if let Some(&s) = small.get(i) {
                     op(b, s);
                 }
-                i += s1 as usize;
-            }
-            row += 1;
-            from += s2 as usize;
-            if row == n2 {
-                at.step(outer);
-                (row, from) = (0, at.offset);
+                i += stride as usize;
             }
         }
     }
 
     #[inline]
-    pub(super) fn fold<T: Copy>(axes: &[Axis], big: &[T], small: &mut [T], plus: impl Fn(T, T) -> T + Copy) {
-        let (outer, [mut n2, mut s2], [mut n1, s1]) = split(axes);
-        // Which rows are summed by one running sum, and which by eight.
-        let one = s1 == 0 && s2 == 1 && matches!(n1, 2 | 3 | 4 | 8);
-        if s1 == 0 && s2 == 0 {
-            // All of a tile is one row.
-            (n1, n2, s2) = (n1 * n2, 1, 1);
+    pub(super) fn fold<T: Copy>(
+        axes: &[Axis],
+        big: &[T],
+        small: &mut [T],
+        plus: impl Fn(T, T) -> T + Copy,
+        sum_row: impl Fn(&[T]) -> Option<T> + Copy,
+    ) {
+        let (&[mut count, stride], mut outer) = axes.split_last().unwrap_or((&[1, 0], &[]));
+        // Which rows are summed by one running sum.
+        let mut one = false;
+        if let (0, [before @ .., [n, s]]) = (stride, outer) {
+            one = *s == 1 && matches!(count, 2 | 3 | 4 | 8);
+            if *s == 0 {
+                // Two axes that could have been merged: all of it is one row.
+                (count, outer) = (count.saturating_mul(*n), before);
+            }
         }
-        let (mut at, mut row, mut into) = (Odometer::default(), 0, 0);
-        for part in big.chunks_exact((n1 as usize).max(1)) {
-            if s1 == 0 {
-                let sum = if one { fold_lane(part, 1, plus) } else { fold_row(part, plus) };
-                if let (Some(sum), Some(s)) = (sum, small.get_mut(into)) {
+        for (number, row) in big.chunks_exact((count as usize).max(1)).enumerate() {
+            let mut i = offset(outer, number);
+            if stride == 0 {
+                let sum = if one { fold_lane(row, 1, plus) } else { sum_row(row) };
+                if let (Some(sum), Some(s)) = (sum, small.get_mut(i)) {
                     *s = plus(*s, sum);
                 }
             } else {
-                let mut i = into;
-                for &b in part {
+                for &b in row {
                     if let Some(s) = small.get_mut(i) {
                         *s = plus(*s, b);
                     }
-                    i += s1 as usize;
+                    i += stride as usize;
                 }
-            }
-            row += 1;
-            into += s2 as usize;
-            if row == n2 {
-                at.step(outer);
-                (row, into) = (0, at.offset);
             }
         }
     }
@@ -380,32 +438,67 @@ mod compact {
 
     /// As the other `fold_row`, one running sum after the other instead of side by side.
     #[inline(never)]
-    fn fold_row<T: Copy>(row: &[T], plus: impl Fn(T, T) -> T + Copy) -> Option<T> {
+    pub(super) fn fold_row<T: Copy>(row: &[T], plus: impl Fn(T, T) -> T + Copy) -> Option<T> {
         let (head, tail) = row.split_at_checked(row.len() & !7)?;
-        let (mut whole, mut half, mut pair) = (None, None, None);
-        if !head.is_empty() {
-            // ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)), as the branches of a tree.
-            for n in 0..8usize {
-                let lane = (n & 1) * 4 + (n & 2) + (n >> 2);
-                let mut sum = fold_lane(head.get(lane..)?, 8, plus)?;
-                for level in [&mut pair, &mut half, &mut whole] {
-                    match level.take() {
-                        None => {
-                            *level = Some(sum);
-                            break;
-                        }
-                        Some(before) => sum = plus(before, sum),
-                    }
-                }
-                if n == 7 {
-                    whole = Some(sum);
-                }
+        let mut whole = None;
+        if let Some(&first) = head.first() {
+            for side in 0..2 {
+                let half =
+                    plus(fold_quarter(first, head, side, plus), fold_quarter(first, head, side + 2, plus));
+                whole = Some(whole.map_or(half, |whole| plus(whole, half)));
             }
         }
         for &b in tail {
             whole = Some(whole.map_or(b, |t| plus(t, b)));
         }
         whole
+    }
+
+    /// The sums of every eighth entry from `from` on, and from four further on; `first` for such as are not there (they are).
+    #[inline(never)]
+    fn fold_quarter<T: Copy>(first: T, head: &[T], from: usize, plus: impl Fn(T, T) -> T + Copy) -> T {
+        let lane = |from: usize| head.get(from..).and_then(|lane| fold_lane(lane, 8, plus)).unwrap_or(first);
+        plus(lane(from), lane(from + 4))
+    }
+
+    /// [`spread`] for the pattern of one variable.
+    #[inline]
+    pub(super) fn spread_single<T: Copy>(
+        Single { card, after, .. }: Single,
+        big: &mut [T],
+        small: &[T],
+        op: impl Fn(&mut T, T) + Copy,
+    ) {
+        let mut label = 0;
+        for row in big.chunks_exact_mut((after as usize).max(1)) {
+            if let Some(&s) = small.get(label as usize) {
+                for b in row {
+                    op(b, s);
+                }
+            }
+            label = if label + 1 < card { label + 1 } else { 0 };
+        }
+    }
+
+    /// [`fold`] for the pattern of one variable.
+    #[inline]
+    pub(super) fn fold_single<T: Copy>(
+        Single { before, card, after }: Single,
+        big: &[T],
+        small: &mut [T],
+        plus: impl Fn(T, T) -> T + Copy,
+    ) {
+        // An arity of 1 leaves one row. Short rows have one running sum, and so have rows of 8 that are one after the other.
+        let after = if card == 1 { before.saturating_mul(after) } else { after };
+        let one = after < 8 || (after == 8 && card != 1);
+        let mut label = 0;
+        for row in big.chunks_exact((after as usize).max(1)) {
+            let sum = if one { fold_lane(row, 1, plus) } else { fold_row(row, plus) };
+            if let (Some(sum), Some(s)) = (sum, small.get_mut(label as usize)) {
+                *s = plus(*s, sum);
+            }
+            label = if label + 1 < card { label + 1 } else { 0 };
+        }
     }
 }
 
@@ -440,9 +533,35 @@ mod tests {
             compact::spread(&axes, &mut b, &small, |b, s| *b = *b * s + s);
             assert_eq!(bits(&a), bits(&b), "{axes:?}");
             let (mut a, mut b) = (small.clone(), small);
-            fold_fast(&axes, &big, &mut a, |s, b| s + b);
-            compact::fold(&axes, &big, &mut b, |s, b| s + b);
+            let plus = |a: f32, b: f32| a + b;
+            fold_fast(&axes, &big, &mut a, plus, |row| fold_row(row, plus));
+            compact::fold(&axes, &big, &mut b, plus, |row| compact::fold_row(row, plus));
             assert_eq!(bits(&a), bits(&b), "{axes:?}");
+        }
+    }
+
+    /// The same for the pattern of one variable.
+    #[test]
+    fn compact_loops_over_one_variable_give_the_same_bits() {
+        let lengths = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31];
+        let values = |n: u32| -> Vec<f32> { (0..n).map(|i| (i as f32 * 0.7).sin() + 0.1).collect() };
+        let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        for before in lengths {
+            for card in lengths {
+                for after in lengths {
+                    let place = Single { before, card, after };
+                    let (big, small) = (values(before * card * after), values(card));
+                    let (mut a, mut b) = (big.clone(), big.clone());
+                    spread_fast(&place.axes(), &mut a, &small, |b, s| *b = *b * s + s);
+                    compact::spread_single(place, &mut b, &small, |b, s| *b = *b * s + s);
+                    assert_eq!(bits(&a), bits(&b), "{place:?}");
+                    let (mut a, mut b) = (small.clone(), small);
+                    let plus = |a: f32, b: f32| a + b;
+                    fold_fast(&place.axes(), &big, &mut a, plus, |row| fold_row(row, plus));
+                    compact::fold_single(place, &big, &mut b, plus);
+                    assert_eq!(bits(&a), bits(&b), "{place:?}");
+                }
+            }
         }
     }
 }

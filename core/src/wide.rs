@@ -81,8 +81,8 @@ impl<T: Real> Radix<T> {
     pub(crate) fn new() -> Self {
         let wide = T::from_f64(512.0);
         let log = if wide < T::LOG_RANGE { wide } else { T::from_f64(64.0) };
-        let half = log / T::from_f64(2.0);
-        Self { log, up: log.exp(), down: (-log).exp(), high: half.exp(), low: (-half).exp() }
+        let [up, down, high, low, _] = T::POWERS;
+        Self { log, up, down, high, low }
     }
 
     /// `m · e^{R·k}` for any `m` in `[e^{-R}, e^R)` or 0.

@@ -315,7 +315,8 @@ pub unsafe extern "C" fn gibbsite_field_loopy(
             let size = Dimensions::of(&graph);
             let words = work.words(Loopy::<f32>::words_len(&size))?;
             let reals = work.floats(Loopy::<f32>::reals_len(&size))?;
-            let mut loopy = Loopy::new(graph, Mode::Sum, words, reals)?;
+            let mut loopy = Loopy::idle(graph, Mode::Sum);
+            loopy.lend(words, reals)?;
             let info = loopy.run(&Params { max_iterations: iterations, ..Params::default() })?;
             loopy.marginals(found)?;
             put(converged, info.converged)?;

@@ -7,7 +7,7 @@
 use super::layout::LOST;
 use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
-use crate::ids::VarId;
+use crate::ids::{FactorId, VarId};
 use crate::math::{Real, softmax};
 use crate::stride::{self, Axis};
 
@@ -46,51 +46,38 @@ pub(super) fn weigh<T: Real>(
     Ok(())
 }
 
-/// As [`weigh`] for the configurations of several variables, the last of the block varying fastest; `pattern` has an axis for each.
+/// The entries of a factor's table that agree with the labels outside a block, from the first on, and how they lie under the
+/// configurations of the block, the last variable varying fastest; `pattern` has an axis for each.
 #[inline(never)]
-pub(super) fn weigh_block<T: Real>(
-    graph: &FactorGraph<'_, T>,
-    incidence: &Incidence<'_>,
+pub(super) fn entries_under<'g, 'p, T: Real>(
+    graph: &FactorGraph<'g, T>,
     labels: &[u32],
     block: &[u32],
-    (score, violated): (&mut [T], &mut [T]),
-    pattern: &mut [Axis],
-) -> Result<(), InferError> {
-    score.fill(T::zero());
-    violated.fill(T::zero());
-    for (i, &v) in block.iter().enumerate() {
-        for &e in incidence.edges(VarId(v)) {
-            let k = incidence.factor(e);
-            let scope = graph.scope(k);
-            // A factor with several variables of the block counts once, at the first of them.
-            if block.iter().take(i).any(|u| scope.contains(u)) {
-                continue;
-            }
-            let (mut at, mut step) = (0usize, 1usize);
-            for &u in scope.iter().rev() {
-                if !block.contains(&u) {
-                    at += labels.get(u as usize).copied().ok_or(LOST)? as usize * step;
-                }
-                step *= graph.card(VarId(u));
-            }
-            let axis = |&u: &u32| {
-                let mut stride = 0;
-                if let Some(p) = scope.iter().position(|&w| w == u) {
-                    stride = scope.iter().skip(p + 1).map(|&w| graph.card(VarId(w)) as u32).product();
-                }
-                Some([graph.card(VarId(u)) as u32, stride])
-            };
-            let axes = stride::write(pattern, block.iter().map(axis)).ok_or(LOST)?;
-            let from = graph.table(k).get(at..).ok_or(LOST)?;
-            add_finite(axes, score, from);
-            count_forbidden(axes, violated, from);
+    k: FactorId,
+    pattern: &'p mut [Axis],
+) -> Result<(&'p [Axis], &'g [T]), InferError> {
+    let scope = graph.scope(k);
+    let (mut at, mut step) = (0usize, 1usize);
+    for &u in scope.iter().rev() {
+        if !block.contains(&u) {
+            at += labels.get(u as usize).copied().ok_or(LOST)? as usize * step;
         }
+        step *= graph.card(VarId(u));
     }
-    Ok(())
+    let axis = |&u: &u32| {
+        let mut stride = 0;
+        if let Some(p) = scope.iter().position(|&w| w == u) {
+            stride = scope.iter().skip(p + 1).map(|&w| graph.card(VarId(w)) as u32).product();
+        }
+        Some([graph.card(VarId(u)) as u32, stride])
+    };
+    let axes = stride::write(pattern, block.iter().map(axis)).ok_or(LOST)?;
+    Ok((axes, graph.table(k).get(at..).ok_or(LOST)?))
 }
 
+/// Adds what is finite.
 #[inline(never)]
-fn add_finite<T: Real>(axes: &[Axis], score: &mut [T], from: &[T]) {
+pub(super) fn add_finite<T: Real>(axes: &[Axis], score: &mut [T], from: &[T]) {
     stride::spread(axes, score, from, |s, t| {
         if t != T::NEG_INFINITY {
             *s += t;
@@ -98,8 +85,9 @@ fn add_finite<T: Real>(axes: &[Axis], score: &mut [T], from: &[T]) {
     });
 }
 
+/// Counts what is `-inf`.
 #[inline(never)]
-fn count_forbidden<T: Real>(axes: &[Axis], violated: &mut [T], from: &[T]) {
+pub(super) fn count_forbidden<T: Real>(axes: &[Axis], violated: &mut [T], from: &[T]) {
     stride::spread(axes, violated, from, |c, t| {
         if t == T::NEG_INFINITY {
             *c += T::one();

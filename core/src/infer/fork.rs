@@ -66,7 +66,7 @@ impl<T: Real> Span<T> {
 
 /// Work on a table that falls into independent chunks.
 pub trait Job<T>: Sync {
-    /// Computes chunk number `index` of the output. `temp` has [`temp_len`](Self::temp_len) entries of any content.
+    /// Computes chunk number `index` of the output; the first may be all of it. `temp` has [`temp_len`](Self::temp_len) entries of any content.
     fn chunk(&self, index: usize, chunk: &mut [T], temp: &mut [T]) -> Span<T>;
     /// Entries of temporary memory that one call needs.
     fn temp_len(&self) -> usize;
@@ -89,6 +89,10 @@ pub struct Sequential<'m, T> {
 impl<T: Real> Fork<T> for Sequential<'_, T> {
     fn run<J: Job<T>>(&mut self, out: &mut [T], chunk_len: usize, job: &J) -> Result<Span<T>, InferError> {
         crate::error::need(job.temp_len(), self.temp.len())?;
+        if cfg!(target_os = "none") {
+            // All in one: chunks are for threads, and the loop over them would take stack.
+            return Ok(job.chunk(0, out, self.temp));
+        }
         let mut span = Span::empty();
         for (i, chunk) in out.chunks_mut(chunk_len.max(1)).enumerate() {
             span = span.join(job.chunk(i, chunk, self.temp));

@@ -8,9 +8,9 @@
 //! that violate fewest factors (`-inf` entries) are drawn, by the finite part of their weight. Once nothing
 //! is violated, these are exactly the labels of positive probability, and the rule is the Gibbs step.
 
-use super::blanket::{check_labels, keep_fewest, weigh, weigh_block};
+use super::blanket::{add_finite, check_labels, count_forbidden, entries_under, keep_fewest, weigh};
 use super::layout::{Dimensions, LOST, check_entries, span, starts};
-use super::message::{axes, fold_sum};
+use super::message::{fold_sum, place};
 use crate::arena::Arena;
 use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
@@ -188,6 +188,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     }
 
     /// How many factors the current assignment violates; its probability is positive iff none.
+    #[inline(never)]
     pub fn violated(&self) -> usize {
         let violates = |k| {
             let mut at = 0;
@@ -230,16 +231,44 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     #[inline(never)]
     fn condition(&mut self, block: &[u32]) -> Result<&[T], InferError> {
         let size = block.iter().map(|&v| self.graph.card(VarId(v))).product();
-        let weight = self.weight.get_mut(..size).ok_or(LOST)?;
-        let violated = self.violated.get_mut(..size).ok_or(LOST)?;
         if let &[v] = block {
-            weigh(&self.graph, &self.incidence, self.labels, v, weight, violated)?;
+            self.weigh(v, size)?;
         } else {
-            weigh_block(&self.graph, &self.incidence, self.labels, block, (weight, violated), self.pattern)?;
+            self.weigh_block(block, size)?;
         }
-        keep_fewest(weight, violated);
+        let weight = self.weight.get_mut(..size).ok_or(LOST)?;
+        keep_fewest(weight, self.violated.get(..size).ok_or(LOST)?);
         softmax(weight);
         Ok(weight)
+    }
+
+    /// The weights of a variable's labels.
+    #[inline(never)]
+    fn weigh(&mut self, v: u32, size: usize) -> Result<(), InferError> {
+        let weight = self.weight.get_mut(..size).ok_or(LOST)?;
+        let violated = self.violated.get_mut(..size).ok_or(LOST)?;
+        weigh(&self.graph, &self.incidence, self.labels, v, weight, violated)
+    }
+
+    /// The weights of a block's configurations: factor after factor, a factor with several variables of the block once, at the
+    /// first of them.
+    #[inline(never)]
+    fn weigh_block(&mut self, block: &[u32], size: usize) -> Result<(), InferError> {
+        let weight = self.weight.get_mut(..size).ok_or(LOST)?;
+        let violated = self.violated.get_mut(..size).ok_or(LOST)?;
+        weight.fill(T::zero());
+        violated.fill(T::zero());
+        for (i, &v) in block.iter().enumerate() {
+            for &e in self.incidence.edges(VarId(v)) {
+                let k = self.incidence.factor(e);
+                if !block.iter().take(i).any(|u| self.graph.scope(k).contains(u)) {
+                    let (axes, from) = entries_under(&self.graph, self.labels, block, k, self.pattern)?;
+                    add_finite(axes, weight, from);
+                    count_forbidden(axes, violated, from);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Draws the labels of a block from the conditional in `weight`.
@@ -275,7 +304,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
         let weight = self.weight.get(..size).ok_or(LOST)?;
         for (at, &v) in block.iter().enumerate() {
             let into = self.batch.get_mut(span(self.label_start, v as usize)).ok_or(LOST)?;
-            fold_sum(&axes(&self.graph, block, at), weight, into);
+            fold_sum(place(&self.graph, block, at), weight, into);
         }
         Ok(())
     }
@@ -327,7 +356,8 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
     /// [`InferError::ZeroProbability`] if `params.start_sweeps` sweeps left the assignment forbidden:
     /// then there may be none that is not, or single steps do not reach one (try blocks, or a start from
     /// [`Loopy::decode`](super::loopy::Loopy::decode)).
-    #[inline(never)]
+    // Inlined: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn run(
         &mut self,
         scan: Scan<'_>,
@@ -363,6 +393,7 @@ impl<'g, 'm, T: Real> Gibbs<'g, 'm, T> {
         Ok(Info { start_sweeps, sweeps: params.sweeps, batches: self.batches, error })
     }
 
+    #[inline(never)]
     fn check_partition(&mut self, start: &[u32], variables: &[u32]) -> Result<(), InferError> {
         let ends = start.first() == Some(&0) && start.last().is_some_and(|&e| e as usize == variables.len());
         let rises = start.iter().zip(start.iter().skip(1)).all(|(a, b)| a <= b);

@@ -64,6 +64,13 @@ pub struct Info<T> {
     pub converged: bool,
 }
 
+impl<T: Real> Info<T> {
+    /// Of a run that has not begun.
+    pub(super) fn none() -> Self {
+        Self { iterations: 0, residual: T::INFINITY, converged: false }
+    }
+}
+
 /// Belief propagation over caller memory.
 ///
 /// ```
@@ -112,23 +119,58 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
         words: &'m mut [u32],
         reals: &'m mut [T],
     ) -> Result<Self, InferError> {
-        let size = Dimensions::of(&graph);
+        let mut loopy = Self::idle(graph, mode);
+        loopy.lend(words, reals)?;
+        Ok(loopy)
+    }
+
+    /// One without memory, which [`lend`](Self::lend) gives it: the two together are [`new`](Self::new) for devices. What `new`
+    /// returns lies on the stack twice while it is moved to its place; this is made there. Without memory all else is an error.
+    ///
+    /// ```
+    /// use gibbsite_core::graph::FactorGraph;
+    /// use gibbsite_core::infer::loopy::{Dimensions, Loopy, Mode, Params};
+    /// let values = [0.0, 3f64.ln()];
+    /// let g = FactorGraph::new(&[2], &[0, 1], &[0], &[0, 2], &values)?;
+    /// let size = Dimensions::of(&g);
+    /// let (mut words, mut reals) = (vec![0; Loopy::<f64>::words_len(&size)], vec![0.0; Loopy::<f64>::reals_len(&size)]);
+    /// let mut bp = Loopy::idle(g, Mode::Sum);
+    /// assert!(bp.run(&Params::default()).is_err());
+    /// bp.lend(&mut words, &mut reals)?;
+    /// assert!(bp.run(&Params::default())?.converged);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn idle(graph: FactorGraph<'g, T>, mode: Mode) -> Self {
+        let messages = Messages::none(graph, mode);
+        Self { messages, queue: Queue::none(), tour: &mut [], score: &mut [], part: &mut [] }
+    }
+
+    /// Gives memory to an [idle](Self::idle) one, and sets uniform messages; errors as in [`new`](Self::new).
+    #[inline(never)]
+    pub fn lend(&mut self, words: &'m mut [u32], reals: &'m mut [T]) -> Result<(), InferError> {
+        self.messages.check()?;
+        let size = Dimensions::of(&self.messages.graph);
         let mut words = Arena::new(words, Self::words_len(&size))?;
         let mut reals = Arena::new(reals, Self::reals_len(&size))?;
-        Ok(Self {
-            messages: Messages::new(graph, mode, &[], &mut words, &mut reals)?,
-            queue: Queue::new(size.factors, &mut words, &mut reals)?,
-            tour: words.take(size.variables)?,
-            score: reals.take(size.arity)?,
-            part: reals.take(size.arity)?,
-        })
+        self.queue.lend(size.factors, &mut words, &mut reals);
+        self.tour = words.piece(size.variables);
+        (self.score, self.part) = (reals.piece(size.arity), reals.piece(size.arity));
+        self.messages.lend(&[], &mut words, &mut reals)
     }
 
     /// Passes messages, from where the last run ended, until they rest or the iterations are used up;
     /// the latter is reported, not an error. [`InferError::ZeroProbability`] if they contradict each
     /// other, which proves that every configuration is forbidden.
+    // Inlined: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn run(&mut self, params: &Params<T>) -> Result<Info<T>, InferError> {
-        propagate(&mut self.messages, &mut self.queue, params, |_, _| Ok(()))
+        start(&mut self.queue, params)?;
+        let mut info = Info::none();
+        while info.iterations < params.max_iterations && !info.converged {
+            iterate(&mut self.messages, &mut self.queue, params, &mut info)?;
+        }
+        Ok(info)
     }
 
     /// The Bethe estimate of log Z; with [`Mode::Max`] the same expression with maxima, which on a graph
@@ -164,8 +206,7 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
     pub fn decode(&mut self, labels: &mut [u32]) -> Result<T, InferError> {
         const OPEN: u32 = u32::MAX;
         const QUEUED: u32 = u32::MAX - 1;
-        let graph = self.messages.graph;
-        let n = graph.variables();
+        let n = self.messages.graph.variables();
         need(n, labels.len())?;
         let labels = labels.get_mut(..n).ok_or(LOST)?;
         labels.fill(OPEN);
@@ -184,7 +225,7 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
                 let label = self.best_given(v, labels)?;
                 *labels.get_mut(v as usize).ok_or(LOST)? = label;
                 for &e in self.messages.incidence.edges(VarId(v)) {
-                    for &u in graph.scope(self.messages.incidence.factor(e)) {
+                    for &u in self.messages.graph.scope(self.messages.incidence.factor(e)) {
                         if labels.get(u as usize) == Some(&OPEN) {
                             *labels.get_mut(u as usize).ok_or(LOST)? = QUEUED;
                             *self.tour.get_mut(tail).ok_or(LOST)? = u;
@@ -194,53 +235,78 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
                 }
             }
         }
-        graph.log_potential(labels).ok_or(LOST)
+        self.messages.graph.log_potential(labels).ok_or(LOST)
     }
 
     /// The best label of `v` given the decided labels (below the arity) of its factors' other variables.
+    #[inline(never)]
     fn best_given(&mut self, v: u32, labels: &[u32]) -> Result<u32, InferError> {
-        let graph = self.messages.graph;
-        let decided = |u: u32| labels.get(u as usize).copied().filter(|&l| l < graph.card(VarId(u)) as u32);
-        let card = graph.card(VarId(v));
-        let score = self.score.get_mut(..card).ok_or(LOST)?;
-        let part = self.part.get_mut(..card).ok_or(LOST)?;
-        score.fill(T::zero());
+        let card = self.messages.graph.card(VarId(v));
+        self.score.get_mut(..card).ok_or(LOST)?.fill(T::zero());
         for &e in self.messages.incidence.edges(VarId(v)) {
-            let k = self.messages.incidence.factor(e);
-            let scope = graph.scope(k);
-            if scope.iter().any(|&u| decided(u).is_some()) {
-                self.messages.gather(k, |_, u, _, input| {
-                    if u == v {
-                        input.fill(T::zero());
-                    } else if let Some(label) = decided(u) {
-                        input.fill(T::NEG_INFINITY);
-                        if let Some(held) = input.get_mut(label as usize) {
-                            *held = T::zero();
-                        }
-                    }
-                })?;
+            if self.hears_decided(e, v, labels)? {
+                let k = self.messages.incidence.factor(e);
                 self.messages.multiply(k, None)?;
-                let at = scope.iter().position(|&u| u == v).ok_or(LOST)?;
-                self.messages.towards(k, at, part)?;
+                let at = (e as usize).saturating_sub(self.messages.graph.edge_range(k).start);
+                self.messages.towards(k, at, self.part)?;
             } else {
-                for (p, &m) in part.iter_mut().zip(self.messages.on_edge(e as usize)) {
+                for (p, &m) in self.part.iter_mut().zip(self.messages.on_edge(e as usize)) {
                     *p = m;
                 }
             }
-            for (s, &p) in score.iter_mut().zip(&*part) {
+            for (s, &p) in self.score.iter_mut().zip(&*self.part) {
                 *s += p;
             }
         }
+        let score = self.score.get_mut(..card).ok_or(LOST)?;
         if maximum(score) == T::NEG_INFINITY {
             // The labels before this one cannot be completed; the belief is the best that is left.
             self.messages.belief(v, score)?;
         }
         Ok(argmax(score) as u32)
     }
+
+    /// Whether some other variable of an edge's factor is decided; if so, gathers the factor's inputs with those held fixed and
+    /// none from `v`.
+    #[inline(never)]
+    fn hears_decided(&mut self, edge: u32, v: u32, labels: &[u32]) -> Result<bool, InferError> {
+        let (graph, k) = (&self.messages.graph, self.messages.incidence.factor(edge));
+        let scope = graph.scope(k);
+        let cards = graph.cards();
+        let decided = |u: u32| {
+            let card = cards.get(u as usize).copied().unwrap_or(0);
+            labels.get(u as usize).copied().filter(|&l| l < card)
+        };
+        if !scope.iter().any(|&u| decided(u).is_some()) {
+            return Ok(false);
+        }
+        self.messages.gather(k, |_, u, _, input| {
+            if u == v {
+                input.fill(T::zero());
+            } else if let Some(label) = decided(u) {
+                input.fill(T::NEG_INFINITY);
+                if let Some(held) = input.get_mut(label as usize) {
+                    *held = T::zero();
+                }
+            }
+        })?;
+        Ok(true)
+    }
 }
 
-/// Runs the schedule until the residual is at most the tolerance. `after(messages, iteration)` is called
-/// after each iteration.
+/// Checks the parameters and makes the queue ready, if the schedule wants one.
+pub(super) fn start<T: Real>(queue: &mut Queue<'_, T>, params: &Params<T>) -> Result<(), InferError> {
+    let legal = T::zero() <= params.tolerance && T::zero() <= params.damping && params.damping < T::one();
+    if !legal {
+        return Err(InferError::BadValue);
+    }
+    if params.schedule == Schedule::Residual {
+        queue.fill(T::INFINITY);
+    }
+    Ok(())
+}
+
+/// One iteration of the schedule; it has converged when the residual of a sweep over all factors is at most the tolerance.
 ///
 /// *Sequential*: sweeps over all factors, the direction alternating.
 ///
@@ -251,75 +317,52 @@ impl<'g, 'm, T: Real> Loopy<'g, 'm, T> {
 /// estimate is no certificate, an empty heap (all at most the tolerance) is followed by a full
 /// sweep, and that one's residual decides.
 #[inline(never)]
-pub(super) fn propagate<'g, 'm, T: Real>(
-    messages: &mut Messages<'g, 'm, T>,
-    queue: &mut Queue<'m, T>,
+pub(super) fn iterate<T: Real>(
+    messages: &mut Messages<'_, '_, T>,
+    queue: &mut Queue<'_, T>,
     params: &Params<T>,
-    mut after: impl FnMut(&mut Messages<'g, 'm, T>, u32) -> Result<(), InferError>,
-) -> Result<Info<T>, InferError> {
-    let Params { max_iterations, tolerance, damping, schedule } = *params;
-    let legal = T::zero() <= tolerance && T::zero() <= damping && damping < T::one();
-    if !legal {
-        return Err(InferError::BadValue);
-    }
-    let factors = messages.graph.factors();
-    let mut residual = T::INFINITY;
-    if schedule == Schedule::Residual {
-        queue.fill(T::INFINITY);
-    }
-    for iteration in 1..=max_iterations {
-        messages.refresh()?;
-        let mut sweep = true;
-        if schedule == Schedule::Residual {
-            sweep = false;
-            for _ in 0..factors.max(1) {
-                let (k, priority) = queue.top();
-                if priority <= tolerance {
-                    sweep = true;
-                    break;
-                }
-                send(messages, Some(&mut *queue), FactorId(k), damping)?;
-            }
-            residual = queue.top().1;
-        }
+    info: &mut Info<T>,
+) -> Result<(), InferError> {
+    messages.refresh()?;
+    info.iterations += 1;
+    let (factors, ranked) = (messages.graph.factors(), params.schedule == Schedule::Residual);
+    info.residual = T::zero();
+    // With a queue first as many updates as there are factors, if so many are above the tolerance.
+    let (mut sent, mut sweep) = (0, !ranked);
+    while sent < factors.max(usize::from(!sweep)) {
+        let (mut k, priority) = queue.top();
         if sweep {
-            residual = T::zero();
-            for i in 0..factors {
-                let k = if iteration % 2 == 0 { factors - 1 - i } else { i };
-                let queue = (schedule == Schedule::Residual).then_some(&mut *queue);
-                residual = residual.larger(send(messages, queue, FactorId(k as u32), damping)?);
-            }
+            k = if info.iterations.is_multiple_of(2) { factors - 1 - sent } else { sent } as u32;
+        } else if priority <= params.tolerance {
+            (sent, sweep, info.residual) = (0, true, T::zero());
+            continue;
         }
-        after(messages, iteration)?;
-        if sweep && residual <= tolerance {
-            return Ok(Info { iterations: iteration, residual, converged: true });
+        messages.update(FactorId(k), params.damping)?;
+        sent += 1;
+        info.residual = info.residual.larger(messages.residual);
+        if ranked {
+            tell(messages, queue, FactorId(k));
         }
     }
-    Ok(Info { iterations: max_iterations, residual, converged: false })
+    if sweep {
+        info.converged = info.residual <= params.tolerance;
+    } else {
+        info.residual = queue.top().1;
+    }
+    Ok(())
 }
 
-/// Updates one factor and, with a queue, the priorities of those that hear it.
-fn send<T: Real>(
-    messages: &mut Messages<'_, '_, T>,
-    queue: Option<&mut Queue<'_, T>>,
-    k: FactorId,
-    damping: T,
-) -> Result<T, InferError> {
-    let Some(queue) = queue else {
-        return Ok(messages.update(k, damping, |_, _| {})?.0);
-    };
-    let (graph, incidence) = (messages.graph, messages.incidence);
-    let (residual, left) = messages.update(k, damping, |v, by| {
-        if by > T::zero() {
-            for &e in incidence.edges(VarId(v)) {
-                let other = incidence.factor(e);
-                // A factor of one variable says the same whatever it hears.
-                if other != k && graph.scope(other).len() > 1 {
-                    queue.raise(other.0, by);
-                }
+/// Raises the priorities of the factors that hear the one that was updated last, and lowers its own.
+#[inline(never)]
+fn tell<T: Real>(messages: &Messages<'_, '_, T>, queue: &mut Queue<'_, T>, k: FactorId) {
+    for (v, by) in messages.moved(k).filter(|(_, by)| *by > T::zero()) {
+        for &e in messages.incidence.edges(VarId(v)) {
+            let other = messages.incidence.factor(e);
+            // A factor of one variable says the same whatever it hears.
+            if other != k && messages.graph.scope(other).len() > 1 {
+                queue.raise(other.0, by);
             }
         }
-    })?;
-    queue.assign(k.0, left);
-    Ok(residual)
+    }
+    queue.assign(k.0, messages.left);
 }

@@ -23,7 +23,7 @@ use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};
 use crate::math::{Real, log_sum_exp, maximum};
-use crate::stride::{self, Axis, Single};
+use crate::stride::Single;
 use crate::wide::finite;
 use core::cmp::Ordering;
 use core::ops::Range;
@@ -61,51 +61,77 @@ pub(super) struct Messages<'g, 'm, T> {
     linear: &'m mut [T],
     /// Below this share of a factor's largest term, a sum of exponentials is not trusted.
     tiny: T,
+    /// Of the factor that was updated last: the largest change of a message before damping, and what is left of it.
+    pub(super) residual: T,
+    pub(super) left: T,
 }
 
 impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
+    /// Without memory. Made in place and then [lent](Self::lend) some: what is returned by value lies on the stack twice.
     #[inline(always)]
-    pub(super) fn new(
-        graph: FactorGraph<'g, T>,
-        mode: Mode,
+    pub(super) fn none(graph: FactorGraph<'g, T>, mode: Mode) -> Self {
+        Self {
+            graph,
+            incidence: Incidence::NONE,
+            mode,
+            label_start: &[],
+            message_start: &[],
+            rho: &[],
+            message: &mut [],
+            high: &mut [],
+            low: &mut [],
+            cavity: &mut [],
+            scaled: &mut [],
+            fresh: &mut [],
+            peak: &mut [],
+            log: &mut [],
+            linear: &mut [],
+            tiny: T::zero(),
+            residual: T::INFINITY,
+            left: T::zero(),
+        }
+    }
+
+    /// Takes its memory and sets uniform messages; [`check`](Self::check) before.
+    #[inline(never)]
+    pub(super) fn lend(
+        &mut self,
         rho: &'m [T],
         words: &mut Arena<'m, u32>,
         reals: &mut Arena<'m, T>,
-    ) -> Result<Self, InferError> {
-        let d = Dimensions::of(&graph);
+    ) -> Result<(), InferError> {
+        let d = Dimensions::of(&self.graph);
+        self.incidence = Incidence::build(&self.graph, words.piece(Incidence::len(d.variables, d.edges)))?;
+        let label_start = words.piece(d.variables + 1);
+        starts(label_start, self.graph.cards().iter().copied());
+        let message_start = words.piece(d.edges + 1);
+        let cards = self.graph.edge_variables().iter().map(|&v| self.graph.card(VarId(v)) as u32);
+        starts(message_start, cards);
+        (self.label_start, self.message_start, self.rho) = (label_start, message_start, rho);
+        self.message = reals.piece(d.messages);
+        (self.high, self.low) = (reals.piece(d.labels), reals.piece(d.labels));
+        for part in [&mut self.cavity, &mut self.scaled, &mut self.fresh] {
+            *part = reals.piece(d.widest);
+        }
+        self.peak = reals.piece(d.arity);
+        (self.log, self.linear) = (reals.piece(d.largest), reals.piece(d.largest));
+        self.tiny = (-T::LOG_RANGE / (T::one() + T::one())).exp();
+        self.message.fill(T::zero());
+        self.refresh()
+    }
+
+    /// Whether the graph is one for messages.
+    #[inline(never)]
+    pub(super) fn check(&self) -> Result<(), InferError> {
+        let d = Dimensions::of(&self.graph);
         if d.labels.max(d.messages) > u32::MAX as usize {
             return Err(InferError::Shape);
         }
-        check_entries(&graph)?;
-        if graph.factor_ids().any(|k| maximum(graph.table(k)) == T::NEG_INFINITY) {
+        check_entries(&self.graph)?;
+        if self.graph.factor_ids().any(|k| maximum(self.graph.table(k)) == T::NEG_INFINITY) {
             return Err(InferError::ZeroProbability);
         }
-        let incidence = Incidence::build(&graph, words.take(Incidence::len(d.variables, d.edges))?)?;
-        let label_start = words.take(d.variables + 1)?;
-        starts(label_start, graph.cards().iter().copied());
-        let message_start = words.take(d.edges + 1)?;
-        starts(message_start, graph.edge_variables().iter().map(|&v| graph.card(VarId(v)) as u32));
-        let mut messages = Self {
-            graph,
-            incidence,
-            mode,
-            label_start,
-            message_start,
-            rho,
-            message: reals.take(d.messages)?,
-            high: reals.take(d.labels)?,
-            low: reals.take(d.labels)?,
-            cavity: reals.take(d.widest)?,
-            scaled: reals.take(d.widest)?,
-            fresh: reals.take(d.widest)?,
-            peak: reals.take(d.arity)?,
-            log: reals.take(d.largest)?,
-            linear: reals.take(d.largest)?,
-            tiny: (-T::LOG_RANGE / (T::one() + T::one())).exp(),
-        };
-        messages.message.fill(T::zero());
-        messages.refresh()?;
-        Ok(messages)
+        Ok(())
     }
 
     /// `ρ_k`.
@@ -224,21 +250,22 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
             let (input, rest) = inputs.split_at_checked(self.graph.card(VarId(v))).ok_or(LOST)?;
             inputs = rest;
             if skip != Some(at) {
-                add_input(&axes(&self.graph, scope, at), log, input);
+                add_input(place(&self.graph, scope, at), log, input);
             }
         }
         Ok(log)
     }
 
-    /// `out(x) = ⊕` of the factor's log-weights over all variables of its scope but the one at `at`;
-    /// call [`multiply`](Self::multiply) before. Safe at any range: each label is scaled by its own peak.
+    /// `out(x) = ⊕` of the factor's log-weights over all variables of its scope but the one at `at`, into as many entries as that
+    /// has labels; call [`multiply`](Self::multiply) before. Safe at any range: each label is scaled by its own peak.
     #[inline(never)]
     pub(super) fn towards(&mut self, k: FactorId, at: usize, out: &mut [T]) -> Result<(), InferError> {
         let (scope, size) = (self.graph.scope(k), self.graph.table(k).len());
+        let place = place(&self.graph, scope, at);
+        let out = out.get_mut(..place.card as usize).ok_or(LOST)?;
         let log = self.log.get(..size).ok_or(LOST)?;
-        let axes = axes(&self.graph, scope, at);
         out.fill(T::NEG_INFINITY);
-        fold_max(&axes, log, out);
+        fold_max(place, log, out);
         if self.mode == Mode::Max {
             return Ok(());
         }
@@ -250,50 +277,75 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
         for (x, &b) in linear.iter_mut().zip(log) {
             *x = b;
         }
-        take_input(&axes, linear, peak);
+        take_input(place, linear, peak);
         for x in linear.iter_mut() {
             *x = x.exp();
         }
         out.fill(T::zero());
-        fold_sum(&axes, linear, out);
+        fold_sum(place, linear, out);
         for (o, &p) in out.iter_mut().zip(&*peak) {
             *o = p + o.ln();
         }
         Ok(())
     }
 
-    /// Recomputes all messages out of a factor and stores them, damped. `changed(variable, by)` hears how
-    /// far each message moved. Returns the residual before and what is left of it after damping.
-    pub(super) fn update(
-        &mut self,
-        k: FactorId,
-        damping: T,
-        mut changed: impl FnMut(u32, T),
-    ) -> Result<(T, T), InferError> {
+    /// Recomputes all messages out of a factor and stores them, damped; [`moved`](Self::moved) then says how far each went,
+    /// [`residual`](Self::residual) the most, and `left` what is left of that after damping.
+    ///
+    /// Step after step, each of which returns before the next is called: none of them lies on the stack with another.
+    #[inline(never)]
+    pub(super) fn update(&mut self, k: FactorId, damping: T) -> Result<(), InferError> {
         self.gather(k, |_, _, _, _| {})?;
-        if let [_] = self.graph.scope(k) {
-            // The table itself, whatever comes in: it never changes, so there is nothing to damp.
-            let rho = self.rho(k);
-            for (o, &t) in self.fresh.iter_mut().zip(self.graph.table(k)) {
-                *o = t / rho;
-            }
-            return self.store(k, T::zero(), &mut changed);
-        }
-        if self.mode == Mode::Sum {
+        let mut damping = damping;
+        if self.take_single(k) {
+            damping = T::zero();
+        } else if self.mode == Mode::Sum {
             self.scale_sums(k)?;
             self.eliminate(k, T::zero(), |a, w| a * w, |a, b| a + b)?;
-            self.trust_sums(k)?;
+            let mut at = self.next_doubtful(k, 0)?;
+            while at < self.graph.scope(k).len() {
+                self.multiply(k, Some(at))?;
+                let fresh = core::mem::take(&mut self.fresh);
+                let done = self.towards(k, at, fresh.get_mut(self.inputs_before(k, at)..).unwrap_or(&mut []));
+                self.fresh = fresh;
+                done?;
+                at = self.next_doubtful(k, at + 1)?;
+            }
         } else {
-            let (rho, table) = (self.rho(k), self.graph.table(k));
-            for (a, &t) in self.log.iter_mut().zip(table) {
-                *a = t / rho;
-            }
-            for (w, &q) in self.scaled.iter_mut().zip(&*self.cavity) {
-                *w = q;
-            }
+            self.take_maxima(k);
             self.eliminate(k, T::NEG_INFINITY, |a, w| a + w, T::larger)?;
         }
-        self.store(k, damping, &mut changed)
+        self.store(k, damping)
+    }
+
+    /// Where the variable at position `at` of a scope begins in the inputs of the factor.
+    #[inline(never)]
+    fn inputs_before(&self, k: FactorId, at: usize) -> usize {
+        self.graph.scope(k).iter().take(at).map(|&v| self.graph.card(VarId(v))).sum()
+    }
+
+    /// The message of a factor with one variable: the table itself, whatever comes in. It never changes, so there is nothing to
+    /// damp. `false` for other factors.
+    #[inline(never)]
+    fn take_single(&mut self, k: FactorId) -> bool {
+        let rho = self.rho(k);
+        let [_] = self.graph.scope(k) else { return false };
+        for (o, &t) in self.fresh.iter_mut().zip(self.graph.table(k)) {
+            *o = t / rho;
+        }
+        true
+    }
+
+    /// Table and inputs of a factor as elimination by maxima wants them.
+    #[inline(never)]
+    fn take_maxima(&mut self, k: FactorId) {
+        let (rho, table) = (self.rho(k), self.graph.table(k));
+        for (a, &t) in self.log.iter_mut().zip(table) {
+            *a = t / rho;
+        }
+        for (w, &q) in self.scaled.iter_mut().zip(&*self.cavity) {
+            *w = q;
+        }
     }
 
     /// Table and inputs of a factor as exponentials, the largest of each 1: `S` calls of `exp`, and one for
@@ -384,32 +436,31 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
         Ok(())
     }
 
-    /// Turns sums of exponentials in `fresh` into logarithms, and redoes those that may have lost terms.
+    /// Turns sums of exponentials in `fresh` into logarithms, from the variable at position `from` of the scope on, up to the first
+    /// that may have lost terms: its position, or the scope's length.
     ///
     /// *Range*: all products are at most 1, and one that vanished was below `e^-LOG_RANGE`; so a sum of at
     /// least `e^(-LOG_RANGE/2)` lacks no more than `S·e^(-LOG_RANGE/2)` of itself, which rounding hides. A
     /// message with a smaller sum (or none) at a possible label goes through [`towards`](Self::towards).
     #[inline(never)]
-    fn trust_sums(&mut self, k: FactorId) -> Result<(), InferError> {
-        let fresh = core::mem::take(&mut self.fresh);
-        let (mut free, mut start) = (&mut *fresh, 0);
+    fn next_doubtful(&mut self, k: FactorId, from: usize) -> Result<usize, InferError> {
+        let mut start = 0;
         for (at, &v) in self.graph.scope(k).iter().enumerate() {
-            let card = self.graph.card(VarId(v));
-            let (out, rest) = free.split_at_mut_checked(card).ok_or(LOST)?;
-            free = rest;
-            let input = self.cavity.get(start..start + card).ok_or(LOST)?;
-            start += card;
-            if out.iter().zip(input).all(|(&o, &q)| o >= self.tiny || q == T::NEG_INFINITY) {
-                for o in out {
-                    *o = o.ln();
-                }
-            } else {
-                self.multiply(k, Some(at))?;
-                self.towards(k, at, out)?;
+            let range = start..start + self.graph.card(VarId(v));
+            start = range.end;
+            if at < from {
+                continue;
+            }
+            let out = self.fresh.get_mut(range.clone()).ok_or(LOST)?;
+            let input = self.cavity.get(range).ok_or(LOST)?;
+            if !out.iter().zip(input).all(|(&o, &q)| o >= self.tiny || q == T::NEG_INFINITY) {
+                return Ok(at);
+            }
+            for o in out {
+                *o = o.ln();
             }
         }
-        self.fresh = fresh;
-        Ok(())
+        Ok(self.graph.scope(k).len())
     }
 
     /// Normalises the messages in `fresh` and moves the stored ones and the beliefs towards them.
@@ -418,12 +469,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
     /// thousands a message near 0 is a difference of large numbers, and its last digits can alternate for
     /// ever.
     #[inline(never)]
-    fn store(
-        &mut self,
-        k: FactorId,
-        damping: T,
-        changed: &mut impl FnMut(u32, T),
-    ) -> Result<(T, T), InferError> {
+    fn store(&mut self, k: FactorId, damping: T) -> Result<(), InferError> {
         let (rho, one) = (self.rho(k), T::one());
         let (mut residual, mut left) = (T::zero(), T::zero());
         let width: usize = self.graph.scope(k).iter().map(|&v| self.graph.card(VarId(v))).sum();
@@ -469,9 +515,23 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
             }
             residual = residual.larger(moved);
             left = left.larger(stays);
-            changed(v, moved);
+            // What was computed is stored: its place serves to say how far it went.
+            if let Some(first) = out.first_mut() {
+                *first = moved;
+            }
         }
-        Ok((residual, left))
+        (self.residual, self.left) = (residual, left);
+        Ok(())
+    }
+
+    /// How far each message of the factor moved that was [updated](Self::update) last, edge after edge.
+    pub(super) fn moved(&self, k: FactorId) -> impl Iterator<Item = (u32, T)> {
+        let mut start = 0;
+        self.graph.scope(k).iter().map(move |&v| {
+            let by = self.fresh.get(start).copied().unwrap_or(T::zero());
+            start += self.graph.card(VarId(v));
+            (v, by)
+        })
     }
 
     /// `Σ_k ρ_k ⊕B_k + Σ_v (1 − Σ_{k∋v} ρ_k) ⊕β_v`: at a fixed point the Bethe (or tree-reweighted)
@@ -529,7 +589,7 @@ impl<'g, 'm, T: Real> Messages<'g, 'm, T> {
 
 /// How the variable at position `at` of a scope lies inside the factor's table.
 #[inline(never)]
-pub(super) fn axes<T: Real>(graph: &FactorGraph<'_, T>, scope: &[u32], at: usize) -> Single {
+pub(super) fn place<T: Real>(graph: &FactorGraph<'_, T>, scope: &[u32], at: usize) -> Single {
     let mut counts = [1u32; 3];
     for (i, &v) in scope.iter().enumerate() {
         let [before, own, after] = &mut counts;
@@ -540,30 +600,30 @@ pub(super) fn axes<T: Real>(graph: &FactorGraph<'_, T>, scope: &[u32], at: usize
         };
         *count = count.saturating_mul(graph.card(VarId(v)) as u32);
     }
-    let [before, own, after] = counts;
-    stride::single(before, own, after)
+    let [before, card, after] = counts;
+    Single { before, card, after }
 }
 
 // The loops over patterns, each by itself: they are called one after the other, and a device has little stack.
 
 #[inline(never)]
-fn add_input<T: Real>(axes: &[Axis], log: &mut [T], input: &[T]) {
-    stride::spread(axes, log, input, |b, q| *b += q);
+fn add_input<T: Real>(place: Single, log: &mut [T], input: &[T]) {
+    place.spread(log, input, |b, q| *b += q);
 }
 
 #[inline(never)]
-fn take_input<T: Real>(axes: &[Axis], log: &mut [T], input: &[T]) {
-    stride::spread(axes, log, input, |b, q| *b -= q);
+fn take_input<T: Real>(place: Single, log: &mut [T], input: &[T]) {
+    place.spread(log, input, |b, q| *b -= q);
 }
 
 #[inline(never)]
-fn fold_max<T: Real>(axes: &[Axis], log: &[T], out: &mut [T]) {
-    stride::fold(axes, log, out, T::larger);
+fn fold_max<T: Real>(place: Single, log: &[T], out: &mut [T]) {
+    place.fold(log, out, T::larger);
 }
 
 #[inline(never)]
-pub(super) fn fold_sum<T: Real>(axes: &[Axis], linear: &[T], out: &mut [T]) {
-    stride::fold(axes, linear, out, |a, b| a + b);
+pub(super) fn fold_sum<T: Real>(place: Single, linear: &[T], out: &mut [T]) {
+    place.fold(linear, out, |a, b| a + b);
 }
 
 /// Largest entry of a belief, or 0 if all are `-inf`. What many factors agree on can be large and says

@@ -135,121 +135,146 @@ impl<'p> Plan<'p> {
     ) -> Result<(), InferError> {
         memory.fill(0);
         let n = graph.variables();
+        // How often each variable was seen and has a home, and each factor was used.
         let (seen, rest) = memory.split_at_mut_checked(n).ok_or(InferError::Shape)?;
         let (homes, used) = rest.split_at_mut_checked(n).ok_or(InferError::Shape)?;
-        let mut edges = 0usize;
-        let mut inputs = 0usize;
+        let (mut edges, mut inputs) = (0usize, 0usize);
         for c in 0..self.clusters {
-            let bad = InferError::Plan((HEADER + c * RECORD) as u32);
-            let cluster = self.record(c).ok_or(bad)?;
-            self.check(graph, c, &cluster, used).ok_or(bad)?;
-            edges += usize::from(cluster.parent.is_some());
-            if !cluster.potential {
-                inputs += cluster.inputs.len();
+            let sound = self.is_sound(c)
+                && self.add_message(graph, c).is_some()
+                && self.fits_parent(c)
+                && self.fits_inputs(graph, c, used)
+                && self.add_needs(graph, c).is_some()
+                && self.count(c, seen, homes).is_some();
+            if !sound {
+                return Err(InferError::Plan((HEADER + c * RECORD) as u32));
             }
-            for &v in cluster.scope {
-                *seen.get_mut(v as usize).ok_or(bad)? += 1;
-            }
-            if cluster.parent.is_some() {
-                for &v in cluster.separator {
-                    // Never below 0: the separator lies in the scope that was just counted.
-                    *seen.get_mut(v as usize).ok_or(bad)? -= 1;
-                }
-            }
-            for &v in cluster.homes.iter().chain(cluster.separator_homes) {
-                *homes.get_mut(v as usize).ok_or(bad)? += 1;
+            edges += usize::from(self.has_parent(c));
+            if !self.is_potential(c) {
+                inputs += self.inputs(c).len();
             }
         }
-        let end = InferError::Plan(self.words.len() as u32);
         let connected = seen.iter().zip(homes.iter()).all(|(&s, &h)| s == h && s <= 1);
         let complete = graph
             .factor_ids()
             .zip(used.iter())
             .all(|(k, &used)| used == u32::from(!graph.scope(k).is_empty()));
-        if connected && complete && edges == inputs { Ok(()) } else { Err(end) }
+        if connected && complete && edges == inputs {
+            Ok(())
+        } else {
+            Err(InferError::Plan(self.words.len() as u32))
+        }
     }
 
-    /// Checks one cluster by itself and against its neighbours, and adds its needs to the plan's.
+    /// Whether a cluster's record is one, and its lists are what they are said to be.
     #[inline(never)]
-    fn check<T: Real>(
-        &mut self,
-        graph: &FactorGraph<'_, T>,
-        c: usize,
-        cluster: &Cluster<'p>,
-        used: &mut [u32],
-    ) -> Option<()> {
-        let cards = graph.cards();
-        let distinct =
-            |list: &[u32]| list.iter().enumerate().all(|(i, v)| !list.iter().take(i).any(|u| u == v));
-        let within = |list: &[u32], other: &[u32]| list.iter().all(|v| other.contains(v));
-        let Cluster { scope, separator, inputs, .. } = *cluster;
-        let sound = scope.len() <= MAX_SCOPE
-            && separator.len() <= MAX_SCOPE
-            && cluster.homes.len() <= scope.len()
-            && cluster.separator_homes.len() <= separator.len()
-            && distinct(scope)
-            && distinct(separator)
-            && within(separator, scope)
-            && within(cluster.homes, scope)
-            && within(cluster.separator_homes, separator)
-            && (cluster.receives || cluster.separator_homes.is_empty())
-            && (cluster.receives || cluster.parent.is_none() || cluster.homes.is_empty())
-            && cluster.message_at == self.messages;
-        if !sound {
-            return None;
+    fn is_sound(&self, c: usize) -> bool {
+        self.record(c).is_some()
+            && self.scope(c).len() <= MAX_SCOPE
+            && self.separator(c).len() <= MAX_SCOPE
+            && self.homes(c).len() <= self.scope(c).len()
+            && self.separator_homes(c).len() <= self.separator(c).len()
+            && distinct(self.scope(c))
+            && distinct(self.separator(c))
+            && within(self.separator(c), self.scope(c))
+            && within(self.homes(c), self.scope(c))
+            && within(self.separator_homes(c), self.separator(c))
+            && (self.receives(c) || self.separator_homes(c).is_empty())
+            && (self.receives(c) || !self.has_parent(c) || self.homes(c).is_empty())
+            && self.message_at(c) == self.messages
+    }
+
+    /// The memory of a cluster's message.
+    #[inline(never)]
+    fn add_message<T: Real>(&mut self, graph: &FactorGraph<'_, T>, c: usize) -> Option<()> {
+        size_of_scope(self.scope(c), graph.cards())?;
+        let message = size_of_scope(self.separator(c), graph.cards())?;
+        self.messages = self.messages.checked_add(message).filter(|&sum| sum <= u32::MAX as usize)?;
+        self.widest = self.widest.max(self.scope(c).len());
+        Some(())
+    }
+
+    /// Whether a cluster may stand below its parent.
+    #[inline(never)]
+    fn fits_parent(&self, c: usize) -> bool {
+        if !self.has_parent(c) {
+            return true;
         }
-        self.widest = self.widest.max(scope.len());
-        let size = size_of_scope(scope, cards)?;
-        let message = size_of_scope(separator, cards)?;
-        self.messages = self.messages.checked_add(message)?;
-        if self.messages > u32::MAX as usize {
-            return None;
-        }
-        if let Some(parent) = cluster.parent {
-            let above = self.record(parent)?;
-            if parent <= c || above.potential || !within(separator, above.scope) {
-                return None;
+        let parent = self.word(c, 0);
+        self.record(parent).is_some_and(|above| !above.potential)
+            && parent > c
+            && within(self.separator(c), self.scope(parent))
+    }
+
+    /// Whether a cluster may have its inputs; marks the factors that it uses.
+    #[inline(never)]
+    fn fits_inputs<T: Real>(&self, graph: &FactorGraph<'_, T>, c: usize, used: &mut [u32]) -> bool {
+        let inputs = self.inputs(c);
+        if self.is_potential(c) {
+            if self.scope(c) != self.separator(c) || !self.has_parent(c) || !self.homes(c).is_empty() {
+                return false;
             }
-        }
-        if cluster.potential {
-            if scope != separator || cluster.parent.is_none() || !cluster.homes.is_empty() {
-                return None;
-            }
-            // For the pattern of a factor, and for reading one's marginal.
-            self.index = self.index.max(Loops::len(scope.len(), 2));
-            for &k in inputs {
-                let used = used.get_mut(k as usize)?;
+            return inputs.iter().all(|&k| {
+                let Some(used) = used.get_mut(k as usize) else { return false };
                 *used += 1;
                 // At once, so that lists which overlap cannot make the count, or the time, grow beyond bounds.
-                if *used > 1 || !within(graph.scope(FactorId(k)), scope) {
-                    return None;
-                }
-            }
+                *used == 1 && within(graph.scope(FactorId(k)), self.scope(c))
+            });
+        }
+        if inputs.is_empty() || inputs.len() > MAX_INPUTS || !inputs.is_sorted_by(|a, b| a < b) {
+            return false;
+        }
+        inputs.iter().all(|&child| {
+            let child = child as usize;
+            self.record(child).is_some_and(|below| below.parent == Some(c))
+                && child < c
+                && (self.receives(c) || !self.has_parent(c) || !self.receives(child))
+        })
+    }
+
+    /// Adds what a cluster needs to what the plan needs.
+    #[inline(never)]
+    fn add_needs<T: Real>(&mut self, graph: &FactorGraph<'_, T>, c: usize) -> Option<()> {
+        let (cards, scope) = (graph.cards(), self.scope(c));
+        if self.is_potential(c) {
+            // For the pattern of a factor, and for reading one's marginal.
+            self.index = self.index.max(Loops::len(scope.len(), 2));
         } else {
-            if inputs.is_empty() || inputs.len() > MAX_INPUTS || !inputs.is_sorted_by(|a, b| a < b) {
-                return None;
-            }
-            for &child in inputs {
-                let below = self.record(child as usize)?;
-                let reached = cluster.receives || cluster.parent.is_none() || !below.receives;
-                if below.parent != Some(c) || child as usize >= c || !reached {
-                    return None;
-                }
-            }
-            if self.keeps_belief(cluster, size, cards) {
+            let size = size_of_scope(scope, cards)?;
+            if self.keeps_belief(c, size, cards) {
                 self.belief = self.belief.max(size);
             }
-            self.index = self.index.max(Loops::len(scope.len(), inputs.len() + 2));
-            self.room_for(scope, size, cards, cluster.homes, 0)?;
+            self.index = self.index.max(Loops::len(scope.len(), self.inputs(c).len() + 2));
+            self.room_for(scope, size, cards, self.homes(c), 0)?;
         }
-        if cluster.receives {
+        if self.receives(c) {
+            let message = size_of_scope(self.separator(c), cards)?;
             self.separator = self.separator.max(message);
-            self.room_for(separator, message, cards, cluster.separator_homes, message)?;
+            self.room_for(self.separator(c), message, cards, self.separator_homes(c), message)?;
+        }
+        Some(())
+    }
+
+    /// Counts the variables of a cluster, and those that have their home there.
+    #[inline(never)]
+    fn count(&self, c: usize, seen: &mut [u32], homes: &mut [u32]) -> Option<()> {
+        for &v in self.scope(c) {
+            *seen.get_mut(v as usize)? += 1;
+        }
+        if self.has_parent(c) {
+            for &v in self.separator(c) {
+                // Never below 0: the separator lies in the scope that was just counted.
+                *seen.get_mut(v as usize)? -= 1;
+            }
+        }
+        for &v in self.homes(c).iter().chain(self.separator_homes(c)) {
+            *homes.get_mut(v as usize)? += 1;
         }
         Some(())
     }
 
     /// Memory for block work on a table and for reading marginals off it.
+    #[inline(never)]
     fn room_for(
         &mut self,
         scope: &[u32],
@@ -270,15 +295,16 @@ impl<'p> Plan<'p> {
     }
 
     /// Whether the second pass stores a clique's belief: only if it is read more than once.
-    pub(super) fn keeps_belief(&self, cluster: &Cluster<'_>, size: usize, cards: &[u32]) -> bool {
-        let children =
-            cluster.inputs.iter().filter(|&&c| self.record(c as usize).is_some_and(|c| c.receives));
-        let staged = self.staging(cluster.scope, size, cards, cluster.homes).is_some();
-        children.count() + if staged { 1 } else { cluster.homes.len() } > 1
+    #[inline(never)]
+    pub(super) fn keeps_belief(&self, c: usize, size: usize, cards: &[u32]) -> bool {
+        let staged = self.staging(self.scope(c), size, cards, self.homes(c)).is_some();
+        let children = self.inputs(c).iter().filter(|&&child| self.receives(child as usize)).count();
+        children + if staged { 1 } else { self.homes(c).len() } > 1
     }
 
     /// The size of the table of [`staged`](Self::staged) variables through which marginals of `homes` are read off a large one.
     /// `None` where reading directly is as good.
+    #[inline(never)]
     pub(super) fn staging(&self, scope: &[u32], size: usize, cards: &[u32], homes: &[u32]) -> Option<usize> {
         if homes.is_empty() {
             return None;
@@ -370,20 +396,63 @@ impl<'p> Plan<'p> {
         })
     }
 
+    // One by one, and not as a `Cluster`: that is fifteen words, and a device has little stack.
+
+    /// A word of a cluster's record.
+    fn word(&self, c: usize, i: usize) -> usize {
+        self.words.get(HEADER + c * RECORD + i).map_or(0, |&word| word as usize)
+    }
+
+    /// A list that two words of a cluster's record say where to find; empty if it is not there.
+    #[cfg_attr(target_os = "none", inline(never))]
+    fn list(&self, c: usize, i: usize) -> &'p [u32] {
+        let at = self.word(c, i);
+        self.words.get(at..).and_then(|tail| tail.get(..self.word(c, i + 1))).unwrap_or(&[])
+    }
+
     /// Whether a cluster multiplies factors.
     pub(super) fn is_potential(&self, c: usize) -> bool {
-        self.record(c).is_none_or(|cluster| cluster.potential)
+        self.word(c, 1) as u32 & POTENTIAL != 0
+    }
+
+    /// Whether a cluster has a parent.
+    pub(super) fn has_parent(&self, c: usize) -> bool {
+        self.word(c, 0) as u32 != NONE
     }
 
     /// Whether a cluster gets a message from its parent in the second pass.
     pub(super) fn receives(&self, c: usize) -> bool {
-        self.record(c).is_some_and(|cluster| cluster.receives)
+        self.word(c, 1) as u32 & RECEIVES != 0 && self.has_parent(c)
     }
 
-    /// The variables of a cluster's message, and where it begins in message memory.
-    pub(super) fn message(&self, c: usize) -> Option<(&'p [u32], usize)> {
-        let cluster = self.record(c)?;
-        Some((cluster.separator, cluster.message_at))
+    /// The variables of a cluster.
+    pub(super) fn scope(&self, c: usize) -> &'p [u32] {
+        self.list(c, 2)
+    }
+
+    /// The variables of a cluster's message.
+    pub(super) fn separator(&self, c: usize) -> &'p [u32] {
+        self.list(c, 4)
+    }
+
+    /// The factors of a potential, or the children of a clique.
+    pub(super) fn inputs(&self, c: usize) -> &'p [u32] {
+        self.list(c, 6)
+    }
+
+    /// The variables whose marginal is read from a cluster's belief.
+    pub(super) fn homes(&self, c: usize) -> &'p [u32] {
+        self.list(c, 8)
+    }
+
+    /// Those whose marginal is read from its separator's.
+    pub(super) fn separator_homes(&self, c: usize) -> &'p [u32] {
+        self.list(c, 10)
+    }
+
+    /// Where a cluster's message begins in message memory.
+    pub(super) fn message_at(&self, c: usize) -> usize {
+        self.word(c, 12)
     }
 
     /// Entries of message memory.
@@ -415,4 +484,16 @@ impl<'p> Plan<'p> {
     pub(super) fn divide<'i>(&self, index: &'i mut [u32]) -> Option<(&'i mut [u32], &'i mut [u32])> {
         index.split_at_mut_checked(self.widest)
     }
+}
+
+/// No variable twice.
+#[inline(never)]
+fn distinct(list: &[u32]) -> bool {
+    list.iter().enumerate().all(|(i, v)| !list.iter().take(i).any(|u| u == v))
+}
+
+/// All variables of a list are in another.
+#[inline(never)]
+fn within(list: &[u32], other: &[u32]) -> bool {
+    list.iter().all(|v| other.contains(v))
 }

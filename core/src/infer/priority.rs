@@ -1,7 +1,6 @@
 //! A binary heap over all factors whose priorities can change in place, in caller memory.
 
 use crate::arena::Arena;
-use crate::error::InferError;
 use crate::math::Real;
 
 /// Factors by priority, the largest first, the smaller number first among equals.
@@ -33,23 +32,21 @@ impl<'m, T: Real> Queue<'m, T> {
         factors.saturating_mul(2)
     }
 
+    /// Without memory.
     #[inline(always)]
-    pub(super) fn new(
-        factors: usize,
-        words: &mut Arena<'m, u32>,
-        reals: &mut Arena<'m, T>,
-    ) -> Result<Self, InferError> {
-        let mut queue = Self {
-            heap: words.take(factors)?,
-            place: words.take(factors)?,
-            priority: reals.take(factors)?,
-            pending: reals.take(factors)?,
-        };
-        queue.fill(T::zero());
-        Ok(queue)
+    pub(super) fn none() -> Self {
+        Self { heap: &mut [], place: &mut [], priority: &mut [], pending: &mut [] }
+    }
+
+    /// Takes [`entries`](Self::entries) of each kind.
+    pub(super) fn lend(&mut self, factors: usize, words: &mut Arena<'m, u32>, reals: &mut Arena<'m, T>) {
+        (self.heap, self.place) = (words.piece(factors), words.piece(factors));
+        (self.priority, self.pending) = (reals.piece(factors), reals.piece(factors));
+        self.fill(T::zero());
     }
 
     /// Gives every factor the same priority.
+    #[inline(never)]
     pub(super) fn fill(&mut self, priority: T) {
         self.priority.fill(priority);
         self.pending.fill(priority);
@@ -84,6 +81,7 @@ impl<'m, T: Real> Queue<'m, T> {
     }
 
     /// Sets a factor's priority and moves it to where it belongs.
+    #[inline(never)]
     pub(super) fn assign(&mut self, k: u32, priority: T) {
         if let (Some(p), Some(q)) = (self.priority.get_mut(k as usize), self.pending.get_mut(k as usize)) {
             (*p, *q) = (priority, priority);
@@ -124,11 +122,13 @@ impl<'m, T: Real> Queue<'m, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::InferError;
 
     #[test]
     fn the_top_is_always_the_largest() -> Result<(), InferError> {
         let (mut words, mut reals) = ([0u32; 14], [0.0f64; 14]);
-        let mut queue = Queue::new(7, &mut Arena::new(&mut words, 14)?, &mut Arena::new(&mut reals, 14)?)?;
+        let mut queue = Queue::none();
+        queue.lend(7, &mut Arena::new(&mut words, 14)?, &mut Arena::new(&mut reals, 14)?);
         queue.fill(f64::INFINITY);
         assert_eq!(queue.top().0, 0);
         let mut mirror = [f64::INFINITY; 7];

@@ -12,7 +12,7 @@
 //! averages to `θ` identically. The textbook reports the free energy of the fixed point, which bounds
 //! log Z only there; here the average above is evaluated, so that a run that stopped early or never
 //! converged reports a true bound, only a weaker one. The messages are those of
-//! [`loopy`](super::loopy), reweighted by `ρ`; their fixed points minimise the bound over `λ`.
+//! [`loopy`], reweighted by `ρ`; their fixed points minimise the bound over `λ`.
 //!
 //! *Factors of any size*: a set of factors is a forest if the bipartite graph of factors and variables has
 //! no cycle. Factors of one variable are in every forest. The forests are chosen by union-find without
@@ -25,15 +25,14 @@
 //! are forbidden in all forests, which removes only configurations of weight zero.
 
 use super::layout::{LOST, span};
-use super::loopy::{Dimensions, Mode, Params, propagate};
-use super::message::Messages;
+use super::loopy::{self, Dimensions, Mode, Params, iterate, start};
+use super::message::{Messages, edge_variable};
 use super::priority::Queue;
 use crate::arena::Arena;
 use crate::error::InferError;
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};
 use crate::math::{Real, log_sum_exp, maximum};
-use crate::table::MAX_SCOPE;
 use crate::wide::finite;
 
 /// How a run went.
@@ -41,7 +40,7 @@ use crate::wide::finite;
 pub struct Info<T> {
     /// Iterations done.
     pub iterations: u32,
-    /// As in [`loopy::Info`](super::loopy::Info).
+    /// As in [`loopy::Info`].
     pub residual: T,
     /// Whether `residual` came down to the tolerance.
     pub converged: bool,
@@ -96,49 +95,86 @@ impl<'g, 'm, T: Real> Trw<'g, 'm, T> {
         words: &'m mut [u32],
         reals: &'m mut [T],
     ) -> Result<Self, InferError> {
-        let size = Dimensions::of(&graph);
+        let mut trw = Self::idle(graph);
+        trw.lend(words, reals)?;
+        Ok(trw)
+    }
+
+    /// One without memory, which [`lend`](Self::lend) gives it: for devices, as [`Loopy::idle`](super::loopy::Loopy::idle).
+    ///
+    /// ```
+    /// use gibbsite_core::graph::FactorGraph;
+    /// use gibbsite_core::infer::{loopy::{Dimensions, Params}, trw::Trw};
+    /// let values = [0.0, 3f64.ln()];
+    /// let g = FactorGraph::new(&[2], &[0, 1], &[0], &[0, 2], &values)?;
+    /// let size = Dimensions::of(&g);
+    /// let (mut words, mut reals) = (vec![0; Trw::<f64>::words_len(&size)], vec![0.0; Trw::<f64>::reals_len(&size)]);
+    /// let mut trw = Trw::idle(g);
+    /// assert!(trw.run(&Params::default()).is_err());
+    /// trw.lend(&mut words, &mut reals)?;
+    /// assert!((trw.run(&Params::default())?.bound - 4f64.ln()).abs() < 1e-12);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn idle(graph: FactorGraph<'g, T>) -> Self {
+        let forests = Forests { number: 0, first: &mut [], member: &mut [], parent: &mut [] };
+        Self {
+            messages: Messages::none(graph, Mode::Sum),
+            queue: Queue::none(),
+            elimination: Elimination { forests, order: &mut [], tour: &mut [], up: &mut [], part: &mut [] },
+            best: T::INFINITY,
+        }
+    }
+
+    /// Gives memory to an [idle](Self::idle) one, chooses the forests and sets uniform messages; errors as in [`new`](Self::new).
+    #[inline(never)]
+    pub fn lend(&mut self, words: &'m mut [u32], reals: &'m mut [T]) -> Result<(), InferError> {
+        self.messages.check()?;
+        let size = Dimensions::of(&self.messages.graph);
         let mut words = Arena::new(words, Self::words_len(&size))?;
         let mut reals = Arena::new(reals, Self::reals_len(&size))?;
-        let mut forests = Forests {
-            number: 0,
-            first: words.take(size.factors)?,
-            member: words.take(size.factors)?,
-            parent: words.take(size.variables)?,
-        };
-        let rho = reals.take(size.factors)?;
-        forests.choose(&graph, rho)?;
-        let elimination = Elimination {
-            forests,
-            order: words.take(size.factors)?,
-            tour: words.take(size.variables)?,
-            up: reals.take(size.labels)?,
-            part: reals.take(size.arity)?,
-        };
-        let queue = Queue::new(size.factors, &mut words, &mut reals)?;
-        let messages = Messages::new(graph, Mode::Sum, rho, &mut words, &mut reals)?;
-        Ok(Self { messages, queue, elimination, best: T::INFINITY })
+        let Elimination { forests, order, tour, up, part } = &mut self.elimination;
+        (forests.first, forests.member) = (words.piece(size.factors), words.piece(size.factors));
+        forests.parent = words.piece(size.variables);
+        (*order, *tour) = (words.piece(size.factors), words.piece(size.variables));
+        (*up, *part) = (reals.piece(size.labels), reals.piece(size.arity));
+        let rho = reals.piece(size.factors);
+        self.queue.lend(size.factors, &mut words, &mut reals);
+        forests.choose(&self.messages.graph)?;
+        forests.share(&self.messages.graph, rho)?;
+        self.messages.lend(rho, &mut words, &mut reals)
     }
 
     /// Passes messages from where the last run ended and evaluates the bound: at the start, after each of
     /// the first 8 iterations, after every 8th, and at the end. With `max_iterations = 0` it only
     /// evaluates. Damping 0.5 is a good start: undamped reweighted messages often oscillate.
+    // Inlined: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn run(&mut self, params: &Params<T>) -> Result<Info<T>, InferError> {
-        let Self { messages, queue, elimination, best } = self;
-        *best = best.smaller(elimination.bound(messages)?);
-        let info = propagate(messages, queue, params, |messages, iteration| {
-            if iteration <= 8 || iteration % 8 == 0 {
-                *best = best.smaller(elimination.bound(messages)?);
+        self.improve()?;
+        start(&mut self.queue, params)?;
+        let mut info = loopy::Info::none();
+        while info.iterations < params.max_iterations && !info.converged {
+            iterate(&mut self.messages, &mut self.queue, params, &mut info)?;
+            if info.iterations <= 8 || info.iterations % 8 == 0 {
+                self.improve()?;
             }
-            Ok(())
-        })?;
-        *best = best.smaller(elimination.bound(messages)?);
+        }
+        self.improve()?;
         Ok(Info {
             iterations: info.iterations,
             residual: info.residual,
             converged: info.converged,
-            bound: *best,
-            forests: elimination.forests.number,
+            bound: self.best,
+            forests: self.elimination.forests.number,
         })
+    }
+
+    /// The bound at the current messages, if it is better.
+    #[inline(never)]
+    fn improve(&mut self) -> Result<(), InferError> {
+        self.best = self.best.smaller(self.elimination.bound(&mut self.messages)?);
+        Ok(())
     }
 
     /// Share of the forests that contain a factor; 1 if there is no such factor.
@@ -183,9 +219,9 @@ const ROOT: u32 = 1;
 const INNER: u32 = 0;
 
 impl Forests<'_> {
-    /// Decides which forest each factor is first in, and `ρ`.
+    /// Decides which forest each factor is first in.
     #[inline(never)]
-    fn choose<T: Real>(&mut self, graph: &FactorGraph<'_, T>, rho: &mut [T]) -> Result<(), InferError> {
+    fn choose<T: Real>(&mut self, graph: &FactorGraph<'_, T>) -> Result<(), InferError> {
         self.first.fill(NONE);
         self.number = 0;
         loop {
@@ -205,6 +241,12 @@ impl Forests<'_> {
             self.number += 1;
         }
         self.number = self.number.max(1);
+        Ok(())
+    }
+
+    /// `ρ`: the share of the forests that have each factor.
+    #[inline(never)]
+    fn share<T: Real>(&mut self, graph: &FactorGraph<'_, T>, rho: &mut [T]) -> Result<(), InferError> {
         rho.fill(T::zero());
         for t in 0..self.number {
             self.spell_out(graph, t)?;
@@ -230,8 +272,10 @@ impl Forests<'_> {
                 *self.member.get_mut(k.index()).ok_or(LOST)? = 1;
             }
         }
-        let factors = graph.factors() as u64;
-        let start = (u64::from(t) * factors).checked_div(u64::from(self.number)).unwrap_or(0);
+        // `⌊t · factors / number⌋` in parts that fit: a division of 64 bits is a function, with a stack, where there is none.
+        let (factors, number, at) = (graph.factors(), self.number.max(1) as usize, t as usize);
+        let whole = factors / number;
+        let start = (at * whole + at.saturating_mul(factors - whole * number) / number).min(factors);
         for i in (start..factors).chain(0..start) {
             let k = FactorId(i as u32);
             let elsewhere = self.first.get(k.index()).is_some_and(|&f| f != NONE && f != t);
@@ -264,18 +308,21 @@ impl Forests<'_> {
     }
 
     /// Connects the factor's variables unless two of them are connected already.
+    #[inline(never)]
     fn join<T: Real>(&mut self, graph: &FactorGraph<'_, T>, k: FactorId) -> Result<bool, InferError> {
-        let mut roots = heapless::Vec::<u32, MAX_SCOPE>::new();
-        for v in branching(graph, k) {
+        // Roots are found again rather than kept: a list of them would be most of the stack.
+        for (i, v) in branching(graph, k).enumerate() {
             let root = self.find(v);
-            if roots.contains(&root) {
+            if branching(graph, k).take(i).any(|u| self.find(u) == root) {
                 return Ok(false);
             }
-            roots.push(root).map_err(|_| LOST)?;
         }
-        if let [one, others @ ..] = roots.as_slice() {
-            for &root in others {
-                *self.parent.get_mut(root as usize).ok_or(LOST)? = *one;
+        let mut variables = branching(graph, k);
+        if let Some(first) = variables.next() {
+            let one = self.find(first);
+            for v in variables {
+                let root = self.find(v);
+                *self.parent.get_mut(root as usize).ok_or(LOST)? = one;
             }
         }
         Ok(true)
@@ -298,15 +345,19 @@ impl<T: Real> Elimination<'_, T> {
     #[inline(never)]
     fn bound(&mut self, messages: &mut Messages<'_, '_, T>) -> Result<T, InferError> {
         messages.refresh()?;
-        let graph = messages.graph;
         let mut sum = T::zero();
         for t in 0..self.forests.number {
-            self.forests.spell_out(&graph, t)?;
+            self.forests.spell_out(&messages.graph, t)?;
             sum += self.log_z(messages)?;
         }
         sum /= T::from_f64(f64::from(self.forests.number));
+        self.add_constants(&messages.graph, sum)
+    }
+
+    #[inline(never)]
+    fn add_constants(&self, graph: &FactorGraph<'_, T>, mut sum: T) -> Result<T, InferError> {
         for k in graph.factor_ids() {
-            if let (None, [constant]) = (branching(&graph, k).next(), graph.table(k)) {
+            if let (None, [constant]) = (branching(graph, k).next(), graph.table(k)) {
                 sum += *constant;
             }
         }
@@ -317,48 +368,78 @@ impl<T: Real> Elimination<'_, T> {
     /// `u(x_p) = log Σ exp( log ψ_k/ρ_k − Σ_{v∈k} λ_{k→v} + Σ_{c ≠ p} up_c )`, and `up_p += u`.
     #[inline(never)]
     fn log_z(&mut self, messages: &mut Messages<'_, '_, T>) -> Result<T, InferError> {
-        let (graph, incidence) = (messages.graph, messages.incidence);
-        let mut log_z = T::zero();
-        for v in 0..graph.variables() as u32 {
-            log_z += messages.belief(v, self.up.get_mut(messages.labels_of(v)).ok_or(LOST)?)?;
-        }
-        let factors = self.lay_out(&graph, &incidence)?;
-        let starts = messages.label_starts();
-        for &towards in self.order.get(..factors).ok_or(LOST)?.iter().rev() {
-            let (k, towards) = (incidence.factor(towards), towards as usize);
-            let up = &mut *self.up;
-            let mut parent = 0;
-            messages.gather(k, |edge, v, message, input| {
-                let below = up.get(span(starts, v as usize)).unwrap_or(&[]);
-                for ((q, &u), &m) in input.iter_mut().zip(below).zip(message) {
-                    let over = if edge == towards { T::zero() } else { u };
-                    // Where `m` is -inf so is every belief, and `up` started from it.
-                    *q = if u == T::NEG_INFINITY { u } else { over - m };
-                }
-                if edge == towards {
-                    parent = v;
-                }
-            })?;
+        let mut log_z = self.begin(messages)?;
+        let factors = self.lay_out(&messages.graph, &messages.incidence)?;
+        for i in (0..factors).rev() {
+            let edge = *self.order.get(i).ok_or(LOST)?;
+            let k = messages.incidence.factor(edge);
+            self.listen(messages, k, edge as usize)?;
             messages.multiply(k, None)?;
-            let into = up.get_mut(span(starts, parent as usize)).ok_or(LOST)?;
-            let part = self.part.get_mut(..into.len()).ok_or(LOST)?;
-            messages.towards(k, towards.saturating_sub(graph.edge_range(k).start), part)?;
-            let scale = maximum(part);
-            if scale == T::NEG_INFINITY {
-                return Err(InferError::ZeroProbability);
-            }
-            log_z += scale;
-            for (u, &p) in into.iter_mut().zip(&*part) {
-                *u += p - scale;
-            }
+            messages.towards(
+                k,
+                (edge as usize).saturating_sub(messages.graph.edge_range(k).start),
+                self.part,
+            )?;
+            log_z += self.pass_up(messages, edge as usize)?;
         }
-        // `lay_out` left a mark on the roots.
+        log_z = self.add_roots(messages.label_starts(), log_z)?;
+        if log_z == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(log_z) }
+    }
+
+    /// Every variable's belief in `up`; the sum of what was taken off them.
+    #[inline(never)]
+    fn begin(&mut self, messages: &Messages<'_, '_, T>) -> Result<T, InferError> {
+        let mut sum = T::zero();
+        for v in 0..messages.graph.variables() as u32 {
+            sum += messages.belief(v, self.up.get_mut(messages.labels_of(v)).ok_or(LOST)?)?;
+        }
+        Ok(sum)
+    }
+
+    /// The inputs of a factor whose edge towards the root is `towards`.
+    #[inline(never)]
+    fn listen(
+        &self,
+        messages: &mut Messages<'_, '_, T>,
+        k: FactorId,
+        towards: usize,
+    ) -> Result<(), InferError> {
+        let (up, starts) = (&*self.up, messages.label_starts());
+        messages.gather(k, |edge, v, message, input| {
+            let below = up.get(span(starts, v as usize)).unwrap_or(&[]);
+            for ((q, &u), &m) in input.iter_mut().zip(below).zip(message) {
+                let over = if edge == towards { T::zero() } else { u };
+                // Where `m` is -inf so is every belief, and `up` started from it.
+                *q = if u == T::NEG_INFINITY { u } else { over - m };
+            }
+        })
+    }
+
+    /// Adds the message in `part` to the variable at an edge; what was taken off it.
+    #[inline(never)]
+    fn pass_up(&mut self, messages: &Messages<'_, '_, T>, edge: usize) -> Result<T, InferError> {
+        let parent = edge_variable(&messages.graph, edge)?;
+        let into = self.up.get_mut(messages.labels_of(parent)).ok_or(LOST)?;
+        let part = self.part.get(..into.len()).ok_or(LOST)?;
+        let scale = maximum(part);
+        if scale == T::NEG_INFINITY {
+            return Err(InferError::ZeroProbability);
+        }
+        for (u, &p) in into.iter_mut().zip(part) {
+            *u += p - scale;
+        }
+        Ok(scale)
+    }
+
+    /// `sum`, and what the roots' labels add up to; `lay_out` left a mark on the roots.
+    #[inline(never)]
+    fn add_roots(&self, starts: &[u32], mut sum: T) -> Result<T, InferError> {
         for (v, &mark) in self.forests.parent.iter().enumerate() {
             if mark == ROOT {
-                log_z += log_sum_exp(self.up.get(span(starts, v)).ok_or(LOST)?);
+                sum += log_sum_exp(self.up.get(span(starts, v)).ok_or(LOST)?);
             }
         }
-        if log_z == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(log_z) }
+        Ok(sum)
     }
 
     /// Walks the forest breadth-first from a root in each of its trees and writes down the edges from

@@ -1,48 +1,9 @@
-//! `log Z` and marginals: the two passes. [`kernel`](super::kernel) has the steps they are made of.
+//! `log Z` and marginals: the two passes. [`steps`](super::steps) has what they are made of.
 
 use super::Chain;
-use super::gap::Gaps;
-use super::kernel::{Kernel, Scores};
-use super::row::{Row, RowMut};
-use crate::arena::Arena;
+use super::pass::Pass;
 use crate::error::InferError;
 use crate::math::Real;
-use crate::wide::Compensated;
-
-/// The rows of `α` of all positions. As [`Kernel::start`] says, plain rows have `e^s` for exponents.
-struct Alphas<'m, T> {
-    mass: &'m mut [T],
-    exponent: &'m mut [T],
-    floors: &'m mut [T],
-    /// What is known of each gap's exponentials that are kept.
-    gap_floors: &'m mut [T],
-    labels: usize,
-}
-
-impl<T: Real> Alphas<'_, T> {
-    /// The row of position `t` to write, and the one before it (empty at the first position). By number: iterators over the
-    /// three arrays would take more stack than all else in a pass.
-    #[inline]
-    fn forward(&mut self, t: usize) -> Option<(Row<'_, T>, RowMut<'_, T>)> {
-        let from = t.checked_mul(self.labels)?;
-        let last = from.saturating_sub(self.labels);
-        let (masses, mass) = self.mass.split_at_mut_checked(from)?;
-        let (exponents, exponent) = self.exponent.split_at_mut_checked(from)?;
-        let floor = t.checked_sub(1).and_then(|t| self.floors.get(t)).copied().unwrap_or(T::zero());
-        let before = Row { mass: masses.get(last..)?, exponent: exponents.get(last..)?, floor };
-        Some((before, RowMut::new(mass.get_mut(..self.labels)?, exponent.get_mut(..self.labels)?)))
-    }
-
-    /// The row of position `t`, and the exponents of the one after it (empty at the last position).
-    #[inline]
-    fn backward(&mut self, t: usize) -> Option<(RowMut<'_, T>, &[T])> {
-        let from = t.checked_mul(self.labels)?;
-        let mass = self.mass.get_mut(from..)?.get_mut(..self.labels)?;
-        let (exponent, later) = self.exponent.get_mut(from..)?.split_at_mut_checked(self.labels)?;
-        let later = later.get(..self.labels).unwrap_or(&[]);
-        Some((RowMut { mass, exponent, floor: self.floors.get(t).copied()? }, later))
-    }
-}
 
 impl<'a, T: Real> Chain<'a, T> {
     /// Entries of memory that [`log_z`](Self::log_z) needs, whatever the length of the chain.
@@ -60,24 +21,12 @@ impl<'a, T: Real> Chain<'a, T> {
     /// assert!((chain.log_z(&mut memory)? - 10.0 * 3f64.ln()).abs() < 1e-12);
     /// # Ok::<(), gibbsite_core::error::InferError>(())
     /// ```
+    // Inlined, here and in other engines: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn log_z(&self, memory: &mut [T]) -> Result<T, InferError> {
-        let labels = self.labels;
-        let mut arena = Arena::new(memory, Self::log_z_len(labels))?;
-        let mut gaps = Gaps::new(self, arena.take(self.cells())?, &mut []);
-        let mut alpha = RowMut::new(arena.take(labels)?, arena.take(labels)?);
-        let mut next = RowMut::new(arena.take(labels)?, arena.take(labels)?);
-        let kernel = Kernel::new(labels);
-        let mut log = Compensated::default();
-        for (t, scores) in self.rows().enumerate() {
-            match t.checked_sub(1) {
-                None => kernel.start(scores, &mut next, &mut log)?,
-                Some(gap) => {
-                    kernel.forward(alpha.view(), &gaps.forward(gap, None), scores, &mut next, &mut log)?;
-                }
-            }
-            core::mem::swap(&mut alpha, &mut next);
-        }
-        kernel.finish((self.positions > 0).then(|| alpha.view()), log)
+        let mut pass = Pass::new(self);
+        pass.lend_two(memory)?;
+        pass.go_forward()
     }
 
     /// Entries of `singles` that [`forward_backward`](Self::forward_backward) writes.
@@ -114,109 +63,62 @@ impl<'a, T: Real> Chain<'a, T> {
     /// No stopping rule: two passes, `O(T·L²)` time. `singles` also keeps `α` between them. Short
     /// memory is noticed before anything is written; after another error `singles` and `pairs` hold
     /// nothing of use. [`InferError::BadValue`] also stands for a `log Z` too large for `T`.
+    // Inlined: its frame and its caller's are then one.
+    #[inline(always)]
     pub fn forward_backward(
         &self,
         singles: &mut [T],
         pairs: Option<&mut [T]>,
         memory: &mut [T],
     ) -> Result<T, InferError> {
-        let (labels, cells, positions) = (self.labels, self.cells(), self.positions);
-        let mass = exactly(singles, Self::singles_len(positions, labels))?;
-        // Without pairs no rows are left of them either.
-        let pairs = match pairs {
-            Some(pairs) => exactly(pairs, Self::pairs_len(positions, labels))?,
-            None => &mut [],
-        };
-        let mut arena = Arena::new(memory, Self::forward_backward_len(positions, labels))?;
-        let exponent = arena.take(positions * labels)?;
-        let (floors, gap_floors) = (arena.take(positions)?, arena.take(positions)?);
-        let mut alphas = Alphas { mass, exponent, floors, gap_floors, labels };
-        let mut gaps = Gaps::new(self, arena.take(cells)?, arena.take(cells)?);
-        let mut row = || Ok::<_, InferError>(RowMut::new(arena.take(labels)?, arena.take(labels)?));
-        let mut betas = [row()?, row()?, row()?];
-        let kernel = Kernel::new(labels);
-        let log_z = self.pass_forward(&kernel, &mut gaps, &mut alphas, pairs)?;
-        self.pass_backward(&kernel, &mut gaps, &mut alphas, &mut betas, pairs)?;
+        let mut pass = Pass::new(self);
+        pass.lend_outputs(singles, pairs)?;
+        pass.lend_all(memory)?;
+        let log_z = pass.go_forward()?;
+        pass.go_back()?;
         Ok(log_z)
     }
+}
 
-    /// All `α`; returns `log Z`. The place of the pairwise marginals keeps exponentials for the way back.
+impl<T: Real> Pass<'_, '_, '_, T> {
+    /// All `α`; returns `log Z`.
     #[inline(never)]
-    fn pass_forward(
-        &self,
-        kernel: &Kernel<T>,
-        gaps: &mut Gaps<'a, '_, T>,
-        alphas: &mut Alphas<'_, T>,
-        pairs: &mut [T],
-    ) -> Result<T, InferError> {
-        let mut log = Compensated::default();
-        let cells = self.cells();
-        for t in 0..self.positions {
-            let (before, mut alpha) = alphas.forward(t).ok_or(InferError::Shape)?;
-            let mut gap_floor = T::zero();
-            match t.checked_sub(1) {
-                None => kernel.start(self.row(t), &mut alpha, &mut log)?,
-                Some(gap) => {
-                    let kept = table(pairs, gap, cells);
-                    let gap = gaps.forward(gap, kept);
-                    gap_floor = gap.reach.floor;
-                    kernel.forward(before, &gap, self.row(t), &mut alpha, &mut log)?;
+    fn go_forward(&mut self) -> Result<T, InferError> {
+        for t in 0..self.chain.positions {
+            if t == 0 {
+                if !self.start()? {
+                    self.start_wide()?;
                 }
+                continue;
             }
-            let floor = alpha.floor;
-            *alphas.floors.get_mut(t).ok_or(InferError::Shape)? = floor;
-            *alphas.gap_floors.get_mut(t).ok_or(InferError::Shape)? = gap_floor;
+            self.enter_gap(t - 1);
+            if !self.forward(t)? {
+                self.forward_wide(t)?;
+            }
         }
-        let from = self.positions.saturating_sub(1).saturating_mul(self.labels);
-        let last = match (alphas.mass.get(from..), alphas.exponent.get(from..), alphas.floors.last()) {
-            (Some(mass), Some(exponent), Some(&floor)) => Some(Row { mass, exponent, floor }),
-            _ => None,
-        };
-        kernel.finish(last, log)
+        self.finish()
     }
 
     /// All `β`, one after the other, and with them the marginals in the place of `α` and in `pairs`.
     #[inline(never)]
-    fn pass_backward(
-        &self,
-        kernel: &Kernel<T>,
-        gaps: &mut Gaps<'a, '_, T>,
-        alphas: &mut Alphas<'_, T>,
-        [beta, next, weighted]: &mut [RowMut<'_, T>; 3],
-        pairs: &mut [T],
-    ) -> Result<(), InferError> {
-        beta.set_ones();
-        let cells = self.cells();
-        for t in (0..self.positions).rev() {
-            let gap_floor = alphas.gap_floors.get(t + 1).copied().unwrap_or(T::zero());
-            let (mut alpha, later) = alphas.backward(t).ok_or(InferError::Shape)?;
-            if !later.is_empty() {
-                let pair = table(pairs, t, cells);
-                let gap = gaps.backward(t, pair.as_deref(), gap_floor);
-                let after = Scores { log: self.row(t.saturating_add(1)), exp: later };
-                let floor = gap.reach.floor;
-                let scale = kernel.backward(beta, &after, &gap, weighted, next)?;
-                core::mem::swap(beta, next);
-                if let Some(pair) = pair {
-                    let exp = (gaps.shared(), floor);
-                    let log = self.transitions.table(t, cells);
-                    kernel.pair(&alpha, log, exp, weighted, (beta.mass, scale), pair);
+    fn go_back(&mut self) -> Result<(), InferError> {
+        self.beta.set_ones();
+        for t in (0..self.chain.positions).rev() {
+            if t + 1 < self.chain.positions {
+                self.enter_gap_back(t);
+                if !self.backward(t)? {
+                    self.backward_wide(t)?;
+                }
+                core::mem::swap(&mut self.beta, &mut self.next);
+                if !self.pairs.is_empty() && !self.pair(t) {
+                    self.pair_wide(t);
                 }
             }
-            kernel.single(&mut alpha, beta);
-            kernel.leave_scores(self.row(t), &mut alpha);
+            if !self.single(t) {
+                self.single_wide(t);
+            }
+            self.leave_scores(t);
         }
         Ok(())
     }
-}
-
-/// The table of a gap in those of all gaps; none if pairs are not wanted.
-#[inline]
-fn table<T>(pairs: &mut [T], gap: usize, cells: usize) -> Option<&mut [T]> {
-    pairs.get_mut(gap.checked_mul(cells)?..)?.get_mut(..cells)
-}
-
-/// The first `len` entries of an output.
-fn exactly<T>(output: &mut [T], len: usize) -> Result<&mut [T], InferError> {
-    Arena::new(output, len)?.take(len)
 }

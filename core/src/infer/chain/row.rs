@@ -23,10 +23,18 @@ impl<'r, T: Real> Row<'r, T> {
         each.map(move |(&m, &k)| if plain { radix.widen(m) } else { Wide { m, k } })
     }
 
-    /// One of them; 0 if there is none.
+    /// An entry of a wide row; 0 if there is none.
+    pub(super) fn get(&self, i: usize) -> Wide<T> {
+        match (self.mass.get(i), self.exponent.get(i)) {
+            (Some(&m), Some(&k)) => Wide { m, k },
+            _ => Wide::zero(),
+        }
+    }
+
+    /// An entry of any row as a wide number; 0 if there is none.
     pub(super) fn at(&self, radix: &Radix<T>, i: usize) -> Wide<T> {
-        let (Some(&m), Some(&k)) = (self.mass.get(i), self.exponent.get(i)) else { return Wide::zero() };
-        if self.floor != T::zero() { radix.widen(m) } else { Wide { m, k } }
+        let x = self.get(i);
+        if self.floor != T::zero() { radix.widen(x.m) } else { x }
     }
 }
 
@@ -54,14 +62,6 @@ impl<'r, T: Real> RowMut<'r, T> {
         self.floor = T::one();
     }
 
-    /// A wide number; 0 if there is none.
-    pub(super) fn get(&self, i: usize) -> Wide<T> {
-        match (self.mass.get(i), self.exponent.get(i)) {
-            (Some(&m), Some(&k)) => Wide { m, k },
-            _ => Wide::zero(),
-        }
-    }
-
     /// Writes a wide number.
     pub(super) fn set(&mut self, i: usize, x: Wide<T>) {
         if let (Some(m), Some(k)) = (self.mass.get_mut(i), self.exponent.get_mut(i)) {
@@ -72,6 +72,30 @@ impl<'r, T: Real> RowMut<'r, T> {
     /// The two parts of each wide number.
     pub(super) fn parts(&mut self) -> impl Iterator<Item = (&mut T, &mut T)> {
         self.mass.iter_mut().zip(self.exponent.iter_mut())
+    }
+
+    /// Divides a wide row by a number, so that it is plain with largest entry 1 if its range allows (its least is `tiny`);
+    /// returns the number.
+    #[inline(never)]
+    pub(super) fn narrow(&mut self, radix: &Radix<T>, tiny: T) -> Result<Wide<T>, InferError> {
+        // Of a row that is still wide.
+        self.floor = T::zero();
+        let each = || self.view().wide(radix);
+        let top = each().fold(Wide::zero(), |top, x| if x.exceeds(top) { x } else { top });
+        if top.is_zero() {
+            return Err(InferError::ZeroProbability);
+        }
+        let nonzero = each().filter(|x| !x.is_zero());
+        let low = nonzero.fold(T::one(), |low, x| low.smaller(radix.ratio(x, top)));
+        if tiny <= low {
+            for (m, k) in self.parts() {
+                *m = radix.ratio(Wide { m: *m, k: *k }, top);
+            }
+            self.floor = low;
+            return Ok(top);
+        }
+        self.exponent.iter_mut().for_each(|k| *k -= top.k);
+        Ok(Wide { m: T::one(), k: top.k })
     }
 
     /// Divides a plain row by its largest entry, which it returns, and sets the floor.
@@ -94,11 +118,14 @@ impl<'r, T: Real> RowMut<'r, T> {
 #[cfg_attr(target_os = "none", inline(never))]
 #[cfg_attr(not(target_os = "none"), inline)]
 pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
+    if cfg!(target_os = "none") {
+        return extent_by_fours(x, nothing);
+    }
     let put = |high: &mut T, low: &mut T, v: T| {
         *high = high.larger(v);
         *low = low.smaller(if nothing < v { v } else { T::INFINITY });
     };
-    let (chunks, tail) = if cfg!(target_os = "none") { (&[] as &[[T; 4]], x) } else { x.as_chunks::<4>() };
+    let (chunks, tail) = x.as_chunks::<4>();
     let (mut top, mut bottom) = (nothing, T::INFINITY);
     if !chunks.is_empty() {
         let (mut high, mut low) = ([nothing; 4], [T::INFINITY; 4]);
@@ -114,6 +141,26 @@ pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
         put(&mut top, &mut bottom, v);
     }
     (top, bottom)
+}
+
+/// [`extent`] for a device: the loop would be as much as the work. Mostly there is no `nothing`, so that it is looked for only if the
+/// smallest is one.
+#[inline(always)]
+pub(super) fn extent_by_fours<T: Real>(x: &[T], nothing: T) -> (T, T) {
+    let (fours, last) = x.as_chunks::<4>();
+    let (mut top, mut low) = (nothing, T::INFINITY);
+    for &[a, b, c, d] in fours {
+        top = top.larger(a).larger(b).larger(c).larger(d);
+        low = low.smaller(a).smaller(b).smaller(c).smaller(d);
+    }
+    for &v in last {
+        (top, low) = (top.larger(v), low.smaller(v));
+    }
+    if low <= nothing {
+        let above = x.iter().filter(|v| nothing < **v);
+        low = above.fold(T::INFINITY, |low, &v| low.smaller(v));
+    }
+    (top, low)
 }
 
 /// `out(i) = Σ_j table(i, j) x(j)`: [`combine`] with the table turned around, the additions in the same order.

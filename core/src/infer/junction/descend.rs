@@ -4,14 +4,13 @@
 //! through again, each with the product of the clique's inputs as its weight.
 
 use super::operands::Operands;
-use super::{Junction, Memory, State};
+use super::{Junction, State};
 use crate::error::{InferError, need};
 use crate::infer::contract::{Loops, Shape};
-use crate::infer::plan::Cluster;
 use crate::math::{Real, log_add_exp};
 use rand_core::Rng;
 
-impl<T: Real> Junction<'_, '_, T> {
+impl<'a, T: Real> Junction<'a, '_, T> {
     /// A configuration of largest potential, after [`maximise`](Self::maximise).
     pub fn decode(&mut self, labels: &mut [u32]) -> Result<(), InferError> {
         if self.state != State::Maximised {
@@ -69,13 +68,14 @@ impl<T: Real> Junction<'_, '_, T> {
     ) -> Result<(), InferError> {
         for c in (0..self.plan.clusters()).rev() {
             if !self.plan.is_potential(c) {
+                self.plan_rest(c)?;
                 self.descend_one(c, labels, &mut choose)?;
             }
         }
         Ok(())
     }
 
-    /// One clique.
+    /// One clique, whose loops are in index memory.
     #[inline(never)]
     fn descend_one(
         &mut self,
@@ -83,21 +83,15 @@ impl<T: Real> Junction<'_, '_, T> {
         labels: &mut [u32],
         choose: &mut impl FnMut(&Rest<'_, T>, bool) -> usize,
     ) -> Result<(), InferError> {
-        let (cards, cluster) = (self.graph.cards(), &self.plan.cluster(c));
-        let held: &[u32] = if cluster.parent.is_some() { cluster.separator } else { &[] };
+        let (cards, held) = (self.graph.cards(), self.held(c));
         // The inputs of a clique are all of one form since the first pass.
-        let log = self.all_log(cluster)?;
-        let Memory { messages, index, .. } = &mut self.memory;
-        let (order, index) = self.plan.divide(index).ok_or(InferError::Shape)?;
-        let order = order.get_mut(..cluster.scope.len()).ok_or(InferError::Shape)?;
-        let free = cluster.scope.iter().filter(|v| !held.contains(v));
-        for (slot, &v) in order.iter_mut().zip(held.iter().chain(free)) {
-            *slot = v;
-        }
-        let shape = Shape { cards, lead: held, order, block: 0 };
-        let loops = Operands::Messages(&self.plan, cluster, false).onto(held, index, &shape)?;
-        let mut number = choose(&Rest { loops, held, labels, messages, log }, log);
-        for &v in order.iter().skip(held.len()).rev() {
+        let first = *self.plan.inputs(c).first().ok_or(InferError::Shape)?;
+        let log = self.fact(first as usize)?.log;
+        let (order, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
+        let rest = Rest { loops: Loops::at(index), held, labels, messages: self.memory.messages, log };
+        let mut number = choose(&rest, log);
+        let order = order.get(held.len()..self.plan.scope(c).len()).ok_or(InferError::Shape)?;
+        for &v in order.iter().rev() {
             let card = cards.get(v as usize).copied().unwrap_or(1) as usize;
             let quotient = number.checked_div(card).unwrap_or(0);
             if let Some(label) = labels.get_mut(v as usize) {
@@ -108,12 +102,24 @@ impl<T: Real> Junction<'_, '_, T> {
         Ok(())
     }
 
-    /// Whether a clique's inputs are logarithms.
-    fn all_log(&self, cluster: &Cluster<'_>) -> Result<bool, InferError> {
-        match cluster.inputs.first() {
-            Some(&child) => Ok(self.fact(child as usize)?.log),
-            None => Err(InferError::Shape),
+    /// The variables of a clique whose labels are known when its turn comes.
+    fn held(&self, c: usize) -> &'a [u32] {
+        if self.plan.has_parent(c) { self.plan.separator(c) } else { &[] }
+    }
+
+    /// The loops over a clique's other variables, and all of them in that order, in index memory.
+    #[inline(never)]
+    fn plan_rest(&mut self, c: usize) -> Result<(), InferError> {
+        let held = self.held(c);
+        let (plan, cards, scope) = (&self.plan, self.graph.cards(), self.plan.scope(c));
+        let (order, index) = plan.divide(self.memory.index).ok_or(InferError::Shape)?;
+        let order = order.get_mut(..scope.len()).ok_or(InferError::Shape)?;
+        let free = scope.iter().filter(|v| !held.contains(v));
+        for (slot, &v) in order.iter_mut().zip(held.iter().chain(free)) {
+            *slot = v;
         }
+        let shape = Shape { cards, onto: held, lead: held.len(), order, block: 0 };
+        Operands::Messages { clique: c, from_above: false }.write_loops(plan, &shape, index)
     }
 }
 

@@ -23,12 +23,14 @@ pub use separator::Fact;
 
 use super::contract::{LOG_SUM, Linear, Loops, MAX_PLUS, Shape, axes_under, contract, size_of_scope};
 use super::fork::{Fork, Span};
-use super::plan::{Cluster, Plan};
+use super::plan::Plan;
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::FactorId;
 use crate::math::Real;
 use crate::stride::{self, Axis};
+use core::ops::Range;
+use distribute::Turn;
 use operands::Operands;
 use separator::{settle_linear, settle_log, settle_max};
 
@@ -47,6 +49,14 @@ pub struct Memory<'m, T> {
     pub index: &'m mut [u32],
     /// One for each variable.
     pub starts: &'m mut [u32],
+}
+
+/// How a clique multiplies and adds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Max,
+    Linear,
+    Log,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +104,7 @@ pub struct Junction<'a, 'm, T> {
     graph: FactorGraph<'a, T>,
     memory: Memory<'m, T>,
     state: State,
+    turn: Turn<T>,
 }
 
 impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
@@ -105,7 +116,7 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         need(plan.clusters(), memory.facts.len())?;
         need(plan.index_len(), memory.index.len())?;
         need(graph.variables(), memory.starts.len())?;
-        Ok(Self { plan, graph, memory, state: State::Empty })
+        Ok(Self { plan, graph, memory, state: State::Empty, turn: Turn::default() })
     }
 
     /// The first pass with sums: returns `log Z`, or [`InferError::ZeroProbability`]; or [`InferError::BadValue`]
@@ -125,8 +136,32 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         Ok(best)
     }
 
+    // The passes go from clique to clique, and in each step after step. A step has the clique's number and looks up in the plan what
+    // it needs; it writes its loops into index memory and returns, and another step runs them. So no step lies on the stack while
+    // another works.
     #[inline(never)]
     fn collect(&mut self, fork: &mut impl Fork<T>, max: bool) -> Result<T, InferError> {
+        let mut total = self.constants()?;
+        // Here `starts` marks the variables that some factor mentions.
+        self.memory.starts.fill(0);
+        for c in 0..self.plan.clusters() {
+            if self.plan.is_potential(c) {
+                self.multiply_factors(c, max)?;
+            } else {
+                let form = self.plan_up(c, max)?;
+                self.contract_up(c, form, fork)?;
+            }
+            self.add_total(c, max, &mut total)?;
+        }
+        if !max {
+            total = self.add_free(total);
+        }
+        if total == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(total) }
+    }
+
+    /// The sum of the factors without variables; [`InferError::BadValue`] if sums can leave the range of numbers.
+    #[inline(never)]
+    fn constants(&self) -> Result<T, InferError> {
         let mut total = T::zero();
         // No sum of log-potentials, nor a difference of such sums, is beyond a few times this.
         let mut magnitude = T::zero();
@@ -138,135 +173,154 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
                 total += table.first().copied().unwrap_or(T::zero());
             }
         }
-        if magnitude * T::from_f64(8.0) == T::INFINITY {
-            return Err(InferError::BadValue);
-        }
-        // Here `starts` marks the variables that some factor mentions.
-        self.memory.starts.fill(0);
-        for c in 0..self.plan.clusters() {
-            if self.plan.is_potential(c) {
-                self.multiply_factors(c, max)?;
-            } else {
-                self.send_up(c, max, fork)?;
-            }
-            total += self.fact(c)?.scale;
-            if let Some(root) = self.total_of_root(c, max)? {
-                total += root;
-            }
-        }
+        if magnitude * T::from_f64(8.0) == T::INFINITY { Err(InferError::BadValue) } else { Ok(total) }
+    }
+
+    /// A variable that no factor mentions is free: it multiplies Z by its arity.
+    #[inline(never)]
+    fn add_free(&self, mut total: T) -> T {
         for (&card, &mark) in self.graph.cards().iter().zip(self.memory.starts.iter()) {
-            if !max && mark == 0 {
-                // A variable that no factor mentions is free: it multiplies Z by its arity.
+            if mark == 0 {
                 total += T::from_f64(f64::from(card)).ln();
             }
         }
-        if total == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(total) }
+        total
     }
 
-    /// The logarithm of a root's total, less its scale; marks the variables whose marginals a cluster has.
+    /// What a cluster adds to the logarithm of the total: its scale and, of a root, the rest. Marks the variables whose marginals
+    /// it has.
     #[inline(never)]
-    fn total_of_root(&mut self, c: usize, max: bool) -> Result<Option<T>, InferError> {
-        let cluster = self.plan.cluster(c);
-        for &v in cluster.homes.iter().chain(cluster.separator_homes) {
+    fn add_total(&mut self, c: usize, max: bool, sum: &mut T) -> Result<(), InferError> {
+        *sum += self.fact(c)?.scale;
+        for &v in self.plan.homes(c).iter().chain(self.plan.separator_homes(c)) {
             if let Some(mark) = self.memory.starts.get_mut(v as usize) {
                 *mark = 1;
             }
         }
-        if cluster.parent.is_some() {
-            return Ok(None);
+        if self.plan.has_parent(c) {
+            return Ok(());
         }
-        let table = self.message(&cluster)?;
-        let total = if max {
+        let table = self.memory.messages.get(self.message(c)?).ok_or(InferError::Shape)?;
+        *sum += if max {
             crate::math::maximum(table)
         } else if self.fact(c)?.log {
             crate::math::log_sum_exp(table)
         } else {
-            let mut sum = T::zero();
+            let mut linear = T::zero();
             for &v in table {
-                sum += v;
+                linear += v;
             }
-            sum.ln()
+            linear.ln()
         };
-        Ok(Some(total))
+        Ok(())
     }
 
     fn fact(&self, c: usize) -> Result<&Fact<T>, InferError> {
         self.memory.facts.get(c).ok_or(InferError::Shape)
     }
 
-    fn message(&self, cluster: &Cluster<'_>) -> Result<&[T], InferError> {
-        let len = size_of_scope(cluster.separator, self.graph.cards()).ok_or(InferError::Shape)?;
-        self.memory.messages.get(cluster.message_at..cluster.message_at + len).ok_or(InferError::Shape)
+    /// Where a cluster's message lies in message memory.
+    #[inline(never)]
+    fn message(&self, c: usize) -> Result<Range<usize>, InferError> {
+        let len = size_of_scope(self.plan.separator(c), self.graph.cards()).ok_or(InferError::Shape)?;
+        Ok(self.plan.message_at(c)..self.plan.message_at(c) + len)
     }
 
     /// `message(x) = Σ_k log ψ_k(x)`, then its exponential if its range allows.
     #[inline(never)]
     fn multiply_factors(&mut self, c: usize, max: bool) -> Result<(), InferError> {
-        let (cards, cluster) = (self.graph.cards(), &self.plan.cluster(c));
-        let len = size_of_scope(cluster.separator, cards).ok_or(InferError::Shape)?;
-        let range = cluster.message_at..cluster.message_at + len;
+        let range = self.message(c)?;
         let out = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
         out.fill(T::zero());
-        for &k in cluster.inputs {
+        for &k in self.plan.inputs(c) {
             let scope = self.graph.scope(FactorId(k));
-            let axes = axes_under(self.memory.index.as_chunks_mut().0, cluster.scope, scope, cards);
+            let memory = self.memory.index.as_chunks_mut().0;
+            let axes = axes_under(memory, self.plan.scope(c), scope, self.graph.cards());
             add_table(axes.ok_or(InferError::Shape)?, out, self.graph.table(FactorId(k)));
         }
         let span = Span::of(out, T::NEG_INFINITY);
-        let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
-        *fact = if max { settle_max(out, span) } else { settle_log(out, span) }?;
-        Ok(())
+        self.settle(c, if max { Form::Max } else { Form::Log }, span)
     }
 
-    /// One clique's message up.
+    /// How a clique's message up is to be computed; its loops are then in index memory.
     #[inline(never)]
-    fn send_up(&mut self, c: usize, max: bool, fork: &mut impl Fork<T>) -> Result<(), InferError> {
-        let cluster = &self.plan.cluster(c);
-        let linear = !max && self.make_alike(cluster, None)?;
-        let cards = self.graph.cards();
-        let size = size_of_scope(cluster.separator, cards).ok_or(InferError::Shape)?;
-        let Memory { messages, index, facts, .. } = &mut self.memory;
-        let (below, rest) = messages.split_at_mut_checked(cluster.message_at).ok_or(InferError::Shape)?;
-        let out = rest.get_mut(..size).ok_or(InferError::Shape)?;
-        let loops = loops_up(&self.plan, cluster, cards, index)?;
-        let fact = facts.get_mut(c).ok_or(InferError::Shape)?;
-        *fact = if max {
-            let span = contract(&loops, MAX_PLUS, below, out, fork, true)?;
-            settle_max(out, span)
-        } else if linear {
-            let span = contract(&loops, Linear, below, out, fork, true)?;
-            settle_linear(out, span)
+    fn plan_up(&mut self, c: usize, max: bool) -> Result<Form, InferError> {
+        self.write_loops_up(c)?;
+        Ok(if max {
+            Form::Max
+        } else if self.make_alike(c, false)? {
+            Form::Linear
         } else {
-            let span = contract(&loops, LOG_SUM, below, out, fork, true)?;
-            settle_log(out, span)
+            Form::Log
+        })
+    }
+
+    /// The loops of a clique's message up.
+    #[inline(never)]
+    fn write_loops_up(&mut self, c: usize) -> Result<(), InferError> {
+        let (scope, onto, cards) = (self.plan.scope(c), self.plan.separator(c), self.graph.cards());
+        let block = self.plan.block_of(scope, cards);
+        let outer = scope.get(..scope.len() - block).ok_or(InferError::Shape)?;
+        let lead = outer.iter().zip(onto).take_while(|(a, b)| a == b).count();
+        let shape = Shape { cards, onto, lead, order: scope, block };
+        let (_, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
+        Operands::Messages { clique: c, from_above: false }.write_loops(&self.plan, &shape, index)
+    }
+
+    /// A clique's message up.
+    #[inline(never)]
+    fn contract_up(&mut self, c: usize, form: Form, fork: &mut impl Fork<T>) -> Result<(), InferError> {
+        let range = self.message(c)?;
+        let (below, rest) =
+            self.memory.messages.split_at_mut_checked(range.start).ok_or(InferError::Shape)?;
+        let out = rest.get_mut(..range.len()).ok_or(InferError::Shape)?;
+        let (_, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
+        let loops = &Loops::at(index);
+        let span = match form {
+            Form::Max => contract(loops, MAX_PLUS, below, out, fork, true),
+            Form::Linear => contract(loops, Linear, below, out, fork, true),
+            Form::Log => contract(loops, LOG_SUM, below, out, fork, true),
+        }?;
+        self.settle(c, form, span)
+    }
+
+    /// Brings a message that was just computed into its form, and writes down what is known of it.
+    #[inline(never)]
+    fn settle(&mut self, c: usize, form: Form, span: Span<T>) -> Result<(), InferError> {
+        let range = self.message(c)?;
+        let out = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
+        let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
+        *fact = match form {
+            Form::Max => settle_max(out, span),
+            Form::Linear => settle_linear(out, span),
+            Form::Log => settle_log(out, span),
         }?;
         Ok(())
     }
 
-    /// Decides whether a clique can multiply potentials; if not, turns all its inputs into logarithms.
-    /// `own` is the clique's own message (from above), if that is an input too.
+    /// Decides whether a clique can multiply potentials; if not, turns all its inputs into logarithms. With `own` the clique's own
+    /// message (from above) is an input too.
     #[inline(never)]
-    fn make_alike(&mut self, cluster: &Cluster<'_>, own: Option<usize>) -> Result<bool, InferError> {
+    fn make_alike(&mut self, c: usize, own: bool) -> Result<bool, InferError> {
         let (mut low, mut high, mut log) = (T::zero(), T::zero(), false);
-        let all = || cluster.inputs.iter().map(|&c| c as usize).chain(own);
+        let inputs = self.plan.inputs(c);
+        let all = || inputs.iter().map(|&c| c as usize).chain(own.then_some(c));
         for c in all() {
             let fact = self.fact(c)?;
             log |= fact.log;
             low += fact.low.smaller(T::zero());
             high += fact.high.larger(T::zero());
         }
-        let size = size_of_scope(cluster.scope, self.graph.cards()).ok_or(InferError::Shape)?;
+        let size = size_of_scope(self.plan.scope(c), self.graph.cards()).ok_or(InferError::Shape)?;
         high += T::from_f64(size as f64).ln();
         if !log && -T::LOG_RANGE <= low && high <= T::LOG_RANGE {
             return Ok(true);
         }
         for c in all() {
+            let range = self.message(c)?;
             let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
             if !fact.log {
                 fact.log = true;
-                let child = self.plan.cluster(c);
-                let len = size_of_scope(child.separator, self.graph.cards()).ok_or(InferError::Shape)?;
-                let range = child.message_at..child.message_at + len;
                 for v in self.memory.messages.get_mut(range).ok_or(InferError::Shape)? {
                     *v = v.ln();
                 }
@@ -274,23 +328,6 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         }
         Ok(false)
     }
-}
-
-/// The loops of a clique's message up.
-#[inline(never)]
-fn loops_up<'i>(
-    plan: &Plan<'_>,
-    cluster: &Cluster<'_>,
-    cards: &[u32],
-    index: &'i mut [u32],
-) -> Result<Loops<'i>, InferError> {
-    let (scope, separator) = (cluster.scope, cluster.separator);
-    let block = plan.block_of(scope, cards);
-    let outer = scope.get(..scope.len() - block).ok_or(InferError::Shape)?;
-    let shared = outer.iter().zip(separator).take_while(|(a, b)| a == b).count();
-    let lead = separator.get(..shared).ok_or(InferError::Shape)?;
-    let shape = Shape { cards, lead, order: scope, block };
-    Operands::Messages(plan, cluster, false).onto(separator, index, &shape)
 }
 
 /// Adds a factor's table to a larger one.

@@ -2,38 +2,165 @@
 
 use super::Forest;
 use super::column::Column;
-use super::factor::Inputs;
-use super::walk::Walk;
+use super::walk::{Local, Walk};
 use crate::arena::Arena;
-use crate::error::{InferError, need};
+use crate::error::InferError;
 use crate::ids::VarId;
 use crate::math::Real;
-use crate::wide::{Radix, finite};
+use crate::wide::{Compensated, Radix, Wide, finite};
 
-/// The memory of a sum-product.
-struct Messages<'s, T> {
+/// A sum-product under way: all that its steps read and write, in one place, so that a step has one argument and the steps do not
+/// lie on the stack with copies of it.
+pub(super) struct Pass<'s, 'f, 'g, 'm, T> {
+    pub(super) forest: &'f Forest<'g, 'm, T>,
+    pub(super) radix: Radix<T>,
     /// For each variable, the product of the messages from its children.
-    below: Column<'s, T>,
+    pub(super) below: Column<'s, T>,
     /// For each factor, the message to its parent.
-    up: Column<'s, T>,
+    pub(super) up: Column<'s, T>,
     /// For each factor, first the product of its later siblings' messages, then what its parent says.
-    siblings: Column<'s, T>,
-    /// Exponents of the products from above; their mantissas lie in the output.
-    above_k: &'s mut [T],
-    /// For [`Walk`].
-    walk: Walk<'s, [T; 2]>,
+    pub(super) siblings: Column<'s, T>,
+    /// The products from above; their mantissas lie in the output.
+    pub(super) above: Column<'s, T>,
+    /// The factors' marginals; empty if they are not wanted.
+    pub(super) beliefs: &'s mut [T],
+    pub(super) walk: Walk<'s, [T; 2]>,
+    /// The factor whose turn it is, and where its messages begin in `up` and `siblings`.
+    pub(super) local: Local<'f, 'g, 'm, T>,
+    pub(super) own: usize,
+    /// The sum over that factor, on the way down.
+    pub(super) total: Wide<T>,
 }
 
-impl<'s, T: Real> Messages<'s, T> {
+impl<'s, 'f, 'g, 'm, T: Real> Pass<'s, 'f, 'g, 'm, T> {
+    /// Without memory; [`lend`](Self::lend) gives it some. Made in place: what is returned by value lies on the stack twice.
     #[inline(always)]
-    fn new(forest: &Forest<'_, '_, T>, memory: &'s mut [T]) -> Result<Self, InferError> {
-        let (labels, upward) = (forest.marginals_len(), forest.upward);
-        let mut arena = Arena::new(memory, forest.sum_product_len())?;
-        let mut column = |len| Ok::<_, InferError>(Column { m: arena.take(len)?, k: arena.take(len)? });
-        let (below, up, siblings) = (column(labels)?, column(upward)?, column(upward)?);
-        let above_k = arena.take(labels)?;
-        let walk = Walk::new(arena.take(forest.longest.saturating_mul(2))?.as_chunks_mut().0);
-        Ok(Self { below, up, siblings, above_k, walk })
+    fn new(forest: &'f Forest<'g, 'm, T>) -> Self {
+        let none = || Column { m: &mut [], k: &mut [] };
+        Self {
+            forest,
+            radix: Radix::new(),
+            below: none(),
+            up: none(),
+            siblings: none(),
+            above: none(),
+            beliefs: &mut [],
+            walk: Walk::new(&mut []),
+            local: Local::of_none(forest),
+            own: 0,
+            total: Wide::zero(),
+        }
+    }
+
+    #[inline(never)]
+    fn lend(&mut self, memory: &'s mut [T]) -> Result<(), InferError> {
+        let (labels, upward) = (self.forest.marginals_len(), self.forest.upward);
+        let mut arena = Arena::new(memory, self.forest.sum_product_len())?;
+        for (column, len) in [(&mut self.below, labels), (&mut self.up, upward), (&mut self.siblings, upward)]
+        {
+            *column = Column { m: arena.piece(len), k: arena.piece(len) };
+        }
+        self.above.k = arena.piece(labels);
+        self.walk = Walk::new(arena.piece(self.forest.longest.saturating_mul(2)).as_chunks_mut().0);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn lend_outputs(
+        &mut self,
+        marginals: &'s mut [T],
+        beliefs: Option<&'s mut [T]>,
+    ) -> Result<(), InferError> {
+        self.above.m = Arena::new(marginals, self.forest.marginals_len())?.piece(self.forest.marginals_len());
+        if let Some(beliefs) = beliefs {
+            self.beliefs = Arena::new(beliefs, self.forest.beliefs_len())?.piece(self.forest.beliefs_len());
+        }
+        Ok(())
+    }
+
+    /// All upward messages, children first; returns `log Z`, gathered from the constants, the
+    /// exponents taken out of the messages and the roots' sums.
+    #[inline(never)]
+    fn climb(&mut self) -> Result<T, InferError> {
+        let mut log = self.forest.constants()?;
+        self.below.set_ones();
+        self.own = self.forest.upward;
+        for &edge in self.forest.order.iter().rev() {
+            self.enter(edge);
+            self.own = self.own.saturating_sub(self.forest.graph.card(self.local.parent));
+            self.send_up();
+            self.pass_up(&mut log)?;
+        }
+        self.add_roots(&mut log)?;
+        finite(log.value())
+    }
+
+    /// Multiplies a factor's message into its parent's product, and leaves with the factor what was there before.
+    #[inline(never)]
+    fn pass_up(&mut self, log: &mut Compensated<T>) -> Result<(), InferError> {
+        let parent = self.forest.range(self.local.parent);
+        let own = self.own..self.own + parent.len();
+        self.radix.add_exponent(self.up.level(own.clone())?, log);
+        self.siblings.copy(own.clone(), &self.below, parent.clone());
+        self.below.multiply(&self.radix, parent, &self.up, own);
+        Ok(())
+    }
+
+    /// The logarithms of the roots' sums.
+    #[inline(never)]
+    fn add_roots(&self, log: &mut Compensated<T>) -> Result<(), InferError> {
+        for root in self.forest.roots() {
+            let total = self.radix.sum(self.below.iter(self.forest.range(root)));
+            if total.is_zero() {
+                return Err(InferError::ZeroProbability);
+            }
+            self.radix.add_log(total, log);
+        }
+        Ok(())
+    }
+
+    /// All downward messages, parents first, and the marginals; [`climb`](Self::climb) before.
+    #[inline(never)]
+    fn descend(&mut self) -> Result<(), InferError> {
+        self.above.set_ones();
+        self.own = 0;
+        for &edge in self.forest.order {
+            self.enter(edge);
+            self.pass_down();
+            self.send_down()?;
+            self.belief();
+            self.own += self.forest.graph.card(self.local.parent);
+        }
+        self.finish();
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn enter(&mut self, edge: u32) {
+        self.local = self.forest.enter(edge);
+    }
+
+    /// What the parent of a factor says, in the place of its siblings: what comes from above it, its earlier children, its later
+    /// children.
+    #[inline(never)]
+    fn pass_down(&mut self) {
+        let parent = self.forest.range(self.local.parent);
+        let own = self.own..self.own + parent.len();
+        self.siblings.multiply(&self.radix, own.clone(), &self.above, parent.clone());
+        self.above.multiply(&self.radix, parent, &self.up, own);
+    }
+
+    /// The beliefs of constants, and the marginals: above a variable all its children have been multiplied in, which is its belief.
+    #[inline(never)]
+    fn finish(&mut self) {
+        let Forest { graph, .. } = self.forest;
+        for k in graph.factor_ids().filter(|&k| graph.scope(k).is_empty()) {
+            let belief = self.beliefs.get_mut(self.forest.belief_range(k));
+            belief.into_iter().flatten().for_each(|b| *b = T::one());
+        }
+        for v in 0..graph.variables() as u32 {
+            self.above.normalise(&self.radix, self.forest.range(VarId(v)));
+        }
     }
 }
 
@@ -46,7 +173,9 @@ impl<T: Real> Forest<'_, '_, T> {
 
     /// `log Z` alone: the upward half of [`sum_product`](Self::sum_product).
     pub fn log_z(&self, memory: &mut [T]) -> Result<T, InferError> {
-        self.climb(&Radix::new(), &mut Messages::new(self, memory)?)
+        let mut pass = Pass::new(self);
+        pass.lend(memory)?;
+        pass.climb()
     }
 
     /// `log Z` (returned), `P(x_v)` for each variable into `marginals` (see [`range`](Self::range)) and,
@@ -74,82 +203,11 @@ impl<T: Real> Forest<'_, '_, T> {
         beliefs: Option<&mut [T]>,
         memory: &mut [T],
     ) -> Result<T, InferError> {
-        let mut marginals = Arena::new(marginals, self.marginals_len())?;
-        if let Some(beliefs) = &beliefs {
-            need(self.beliefs_len(), beliefs.len())?;
-        }
-        let mut messages = Messages::new(self, memory)?;
-        let radix = Radix::new();
-        let log_z = self.climb(&radix, &mut messages)?;
-        self.descend(&radix, &mut messages, marginals.take(self.marginals_len())?, beliefs)?;
+        let mut pass = Pass::new(self);
+        pass.lend_outputs(marginals, beliefs)?;
+        pass.lend(memory)?;
+        let log_z = pass.climb()?;
+        pass.descend()?;
         Ok(log_z)
-    }
-
-    /// All upward messages, children first; returns `log Z`, gathered from the constants, the
-    /// exponents taken out of the messages and the roots' sums.
-    #[inline(never)]
-    fn climb(&self, radix: &Radix<T>, messages: &mut Messages<'_, T>) -> Result<T, InferError> {
-        let Messages { below, up, siblings, walk, .. } = messages;
-        let mut log = self.constants()?;
-        below.set_ones();
-        let mut slot = self.upward;
-        for &edge in self.order.iter().rev() {
-            let local = self.enter(edge);
-            let parent = self.range(local.parent);
-            let own = slot.saturating_sub(parent.len())..slot;
-            slot = own.start;
-            local.climb(radix, below, walk, up, own.clone());
-            radix.add_exponent(up.level(own.clone())?, &mut log);
-            siblings.copy(own.clone(), below, parent.clone());
-            below.multiply(radix, parent, up, own);
-        }
-        for root in self.roots() {
-            let total = radix.sum(below.iter(self.range(root)));
-            if total.is_zero() {
-                return Err(InferError::ZeroProbability);
-            }
-            radix.add_log(total, &mut log);
-        }
-        finite(log.value())
-    }
-
-    /// All downward messages, parents first, and the marginals; [`climb`](Self::climb) before.
-    #[inline(never)]
-    fn descend(
-        &self,
-        radix: &Radix<T>,
-        messages: &mut Messages<'_, T>,
-        marginals: &mut [T],
-        mut beliefs: Option<&mut [T]>,
-    ) -> Result<(), InferError> {
-        let Messages { below, up, siblings, above_k, walk } = messages;
-        let mut above = Column { m: marginals, k: above_k };
-        above.set_ones();
-        let mut slot = 0usize;
-        for &edge in self.order {
-            let local = self.enter(edge);
-            let parent = self.range(local.parent);
-            let own = slot..slot + parent.len();
-            slot = own.end;
-            // From the parent: what comes from above it, its earlier children, its later children.
-            siblings.multiply(radix, own.clone(), &above, parent.clone());
-            above.multiply(radix, parent, up, own.clone());
-            let inputs = Inputs { below, parent: siblings, own: own.start };
-            let total = inputs.descend(radix, &local, walk, &mut above)?;
-            let belief = beliefs.as_deref_mut().and_then(|b| b.get_mut(self.belief_range(local.factor)));
-            if let Some(belief) = belief {
-                inputs.belief(radix, &local, walk, total, belief);
-            }
-        }
-        if let Some(beliefs) = beliefs {
-            for k in self.graph.factor_ids().filter(|&k| self.graph.scope(k).is_empty()) {
-                beliefs.get_mut(self.belief_range(k)).into_iter().flatten().for_each(|b| *b = T::one());
-            }
-        }
-        // Above a variable all its children have been multiplied in: that is its belief.
-        for v in 0..self.graph.variables() as u32 {
-            above.normalise(radix, self.range(VarId(v)));
-        }
-        Ok(())
     }
 }

@@ -101,7 +101,8 @@ impl<'w, P: Copy> Walk<'w, P> {
     }
 
     /// On to the next configuration.
-    #[inline]
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn step<T: Real>(&mut self, local: &Local<'_, '_, '_, T>) {
         let mut number = self.number;
         self.number += 1;
@@ -131,6 +132,13 @@ pub(super) struct Local<'f, 'g, 'm, T> {
     outer: &'g [u32],
     /// Entries of the scope's last variable, which the rows of the table run over.
     pub(super) last: Range<usize>,
+}
+
+impl<'f, 'g, 'm, T> Local<'f, 'g, 'm, T> {
+    /// In place of a factor, before there is one.
+    pub(super) fn of_none(forest: &'f Forest<'g, 'm, T>) -> Self {
+        Self { forest, factor: FactorId(UNSEEN), parent: VarId(UNSEEN), at: 0, outer: &[], last: 0..0 }
+    }
 }
 
 impl<'g, T: Real> Local<'_, 'g, '_, T> {

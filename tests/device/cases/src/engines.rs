@@ -88,6 +88,7 @@ macro_rules! for_each_engine {
             CHAIN chain_log_z entry_chain_log_z_f32 entry_chain_log_z_f64;
             CHAIN chain_forward_backward entry_chain_forward_backward_f32 entry_chain_forward_backward_f64;
             CHAIN_EACH chain_each_gap entry_chain_each_gap_f32 entry_chain_each_gap_f64;
+            CHAIN_EACH chain_check entry_chain_check_f32 entry_chain_check_f64;
             CHAIN_EACH exp_calls entry_exp_calls_f32 entry_exp_calls_f64;
             CHAIN chain_viterbi entry_chain_viterbi_f32 entry_chain_viterbi_f64;
             CHAIN chain_n_best entry_chain_n_best_f32 entry_chain_n_best_f64;
@@ -271,11 +272,17 @@ pub fn chain_forward_backward<T: Real>(call: &mut Call<'_, T>) -> Answer {
     pool.done(1 + single + pair, 0)
 }
 
-/// Marginals with transitions of their own between any two positions: as many exponentials as there are scores.
-pub fn chain_each_gap<T: Real>(call: &mut Call<'_, T>) -> Answer {
+/// A chain with transitions of its own between any two positions.
+#[inline(always)]
+fn each_gap<'a, T: Real>(call: &Call<'a, T>) -> Result<Chain<'a, T>, Stop> {
     let (&[labels], &[_, states, _]) = (call.cards, call.table_start) else { return Err(Stop::Memory) };
     let (states, transitions) = call.values.split_at_checked(states as usize).ok_or(Stop::Memory)?;
-    let chain = Chain::new(labels as usize, states, Transitions::Each(transitions))?;
+    Ok(Chain::new(labels as usize, states, Transitions::Each(transitions))?)
+}
+
+/// Marginals with such transitions: as many exponentials as there are scores.
+pub fn chain_each_gap<T: Real>(call: &mut Call<'_, T>) -> Answer {
+    let chain = each_gap(call)?;
     let (t, l) = (chain.positions(), chain.labels());
     let mut pool = Pool::new(&mut *call.reals, &mut *call.words);
     let memory = pool.reals(Chain::<T>::forward_backward_len(t, l))?;
@@ -285,6 +292,13 @@ pub fn chain_each_gap<T: Real>(call: &mut Call<'_, T>) -> Answer {
     let pairs = rest.get_mut(..pair).ok_or(Stop::Memory)?;
     *log_z = chain.forward_backward(singles, Some(pairs), memory)?;
     pool.done(1 + single + pair, 0)
+}
+
+/// The check of the same scores that makes a chain of them, and nothing else.
+pub fn chain_check<T: Real>(call: &mut Call<'_, T>) -> Answer {
+    let chain = each_gap(call)?;
+    *head_label(call.labels)? = chain.positions() as u32;
+    Ok(Done { floats: 0, labels: 1, memory: 0 })
 }
 
 /// The exponentials of the same scores, and nothing else.
@@ -423,7 +437,8 @@ pub fn loopy_sum<T: Real>(call: &mut Call<'_, T>) -> Answer {
     let size = Dimensions::of(&graph);
     let (words, reals) =
         (pool.words(Loopy::<T>::words_len(&size))?, pool.reals(Loopy::<T>::reals_len(&size))?);
-    let mut loopy = Loopy::new(graph, Mode::Sum, words, reals)?;
+    let mut loopy = Loopy::idle(graph, Mode::Sum);
+    loopy.lend(words, reals)?;
     let info = loopy.run(&Params { max_iterations: 50, ..Params::default() })?;
     let (log_z, rest) = head(call.answer)?;
     *log_z = loopy.log_z()?;
@@ -437,7 +452,8 @@ pub fn loopy_max<T: Real>(call: &mut Call<'_, T>) -> Answer {
     let size = Dimensions::of(&graph);
     let (words, reals) =
         (pool.words(Loopy::<T>::words_len(&size))?, pool.reals(Loopy::<T>::reals_len(&size))?);
-    let mut loopy = Loopy::new(graph, Mode::Max, words, reals)?;
+    let mut loopy = Loopy::idle(graph, Mode::Max);
+    loopy.lend(words, reals)?;
     let half = T::from_f64(0.5);
     loopy.run(&Params {
         max_iterations: 50,
@@ -453,7 +469,8 @@ pub fn trw_bound<T: Real>(call: &mut Call<'_, T>) -> Answer {
     let (graph, mut pool) = (call.graph()?, Pool::new(&mut *call.reals, &mut *call.words));
     let size = Dimensions::of(&graph);
     let (words, reals) = (pool.words(Trw::<T>::words_len(&size))?, pool.reals(Trw::<T>::reals_len(&size))?);
-    let mut trw = Trw::new(graph, words, reals)?;
+    let mut trw = Trw::idle(graph);
+    trw.lend(words, reals)?;
     let info = trw.run(&Params { max_iterations: 20, damping: T::from_f64(0.5), ..Params::default() })?;
     let (bound, rest) = head(call.answer)?;
     *bound = info.bound;

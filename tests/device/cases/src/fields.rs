@@ -104,7 +104,8 @@ pub fn field_loopy(call: &mut Tagging<'_>) -> Answer {
     let size = Dimensions::of(&graph);
     let words = pool.words(Loopy::<f32>::words_len(&size))?;
     let reals = pool.reals(Loopy::<f32>::reals_len(&size))?;
-    let mut loopy = Loopy::new(graph, Mode::Sum, words, reals)?;
+    let mut loopy = Loopy::idle(graph, Mode::Sum);
+    loopy.lend(words, reals)?;
     loopy.run(&Params { max_iterations: 50, ..Params::default() })?;
     loopy.marginals(call.answer)?;
     Ok(Done { floats: size.labels, labels: 0, memory: pool.used })

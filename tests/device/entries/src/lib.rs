@@ -4,6 +4,8 @@
 // Slices cross the border only inside a struct behind a pointer; nobody calls these functions from C.
 #![allow(improper_ctypes_definitions)]
 
+mod calls;
+
 use cases::engines::{self, Answer, Call};
 use cases::images::{self, Tagging};
 use core::panic::PanicInfo;
