@@ -60,9 +60,10 @@ impl Active {
     }
 }
 
-/// What all but the `most` largest do not exceed; 0 if there are no more than that.
+/// What all but the `most` largest do not exceed; 0 if there are no more than that. So many may always come in: a share of a few entries is none, and a run would stand still.
 fn bound(most: f64, mut sizes: Vec<f64>) -> f64 {
-    let most = most as usize;
+    const ALWAYS: usize = 100;
+    let most = (most as usize).max(ALWAYS);
     if sizes.len() <= most {
         return 0.0;
     }
