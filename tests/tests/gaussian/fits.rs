@@ -134,6 +134,40 @@ fn newton_and_alternating_agree() {
     }
 }
 
+/// A long way from the best diagonal Λ (`λ_max/λ` of thousands: outputs that share a large mean, or a small λ), where a run begins with neighbourhoods: the optimum all the same, whatever the threads,
+/// with two penalties, without inputs, with fewer samples than columns.
+#[test]
+fn a_long_way_leads_to_the_optimum() {
+    let cases = [
+        (1, 60, 30, 12, 60.0, (0.3, 0.3)),
+        (2, 25, 60, 10, 60.0, (0.2, 0.4)),
+        (3, 50, 0, 8, 60.0, (0.3, 0.3)),
+        (4, 400, 8, 15, 0.0, (0.001, 0.002)),
+        (5, 40, 6, 2, 100.0, (0.3, 0.2)),
+    ];
+    for (seed, m, n, p, mean, (pairs, theta)) in cases {
+        let (x, mut y) = data(seed, m, n, p);
+        for (k, y) in y.iter_mut().enumerate() {
+            // A wave of its own where there are no inputs, one that they say something about where there are.
+            let common = mean * ((k as f64).sin() + x[k].iter().take(3).sum::<f64>());
+            y.iter_mut().enumerate().for_each(|(j, y)| *y += common * (1.0 + (j as f64).cos() / 3.0));
+        }
+        let book = textbook(x, y, n, pairs, theta);
+        let run = |par| {
+            let params = GaussianParams { par, tolerance: 1e-7, ..exact(SOLVERS[0]) };
+            let mut found = solve(&book, &params);
+            found.trace.iter_mut().for_each(|point| point.seconds = 0.0);
+            found
+        };
+        let one = run(Par::Seq);
+        assert!(one.trace[0].violation > 1500.0 * pairs.max(theta), "{seed}: not far");
+        assert!(one.converged, "{seed} {:?} {}", one.stop, one.violation);
+        let violation = book.violation(&rows(&one.lambda), &rows(&one.theta));
+        assert!(violation <= 1.1e-7 * pairs.max(theta), "{seed}: {violation}");
+        assert_eq!(one, run(Par::Rayon(2)), "{seed}");
+    }
+}
+
 #[test]
 fn threads_do_not_change_a_bit() {
     let (m, n, p) = (150, 90, 70);

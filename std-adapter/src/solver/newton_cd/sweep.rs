@@ -38,6 +38,36 @@ impl Active {
         };
         Self { lambda, theta: (0..p).map(rows).collect() }
     }
+
+    /// Of the entries that are 0, keeps only those with the largest slopes: at most `share` times as many as there are others, for Λ and for Θ.
+    pub(super) fn limit(&mut self, state: &State, slopes: &Slopes, share: f64) {
+        let slope = |(i, j): (u32, u32)| slopes.lambda.get(i as usize, j as usize).abs();
+        let new = |(i, j): (u32, u32)| i != j && state.lambda.get(i as usize, j as usize) == 0.0;
+        let sizes: Vec<f64> = self.lambda.iter().filter(|&&e| new(e)).map(|&e| slope(e)).collect();
+        let least = bound(share * (self.lambda.len() - sizes.len()) as f64, sizes);
+        self.lambda.retain(|&e| !new(e) || slope(e) > least);
+
+        let slope = |i: u32, j: usize| slopes.theta.get(i as usize, j).abs();
+        let new = |i: u32, j: usize| state.theta.get(i as usize, j) == 0.0;
+        let entries = self.theta.iter().enumerate().flat_map(|(j, rows)| rows.iter().map(move |&i| (i, j)));
+        let sizes: Vec<f64> = entries.filter(|&(i, j)| new(i, j)).map(|(i, j)| slope(i, j)).collect();
+        // An empty Θ has to grow as well.
+        let others = self.theta.iter().map(Vec::len).sum::<usize>() - sizes.len() + state.lambda.cols();
+        let least = bound(share * others as f64, sizes);
+        for (j, rows) in self.theta.iter_mut().enumerate() {
+            rows.retain(|&i| !new(i, j) || slope(i, j) > least);
+        }
+    }
+}
+
+/// What all but the `most` largest do not exceed; 0 if there are no more than that. So many may always come in: a share of a few entries is none, and a run would stand still.
+fn bound(most: f64, mut sizes: Vec<f64>) -> f64 {
+    const ALWAYS: usize = 100;
+    let most = (most as usize).max(ALWAYS);
+    if sizes.len() <= most {
+        return 0.0;
+    }
+    *sizes.select_nth_unstable_by(most, |a, b| b.total_cmp(a)).1
 }
 
 /// A step, and what Algorithm 2 keeps of it.
@@ -282,15 +312,15 @@ impl Kernel for LambdaSweep<'_> {
 }
 
 /// Some sweeps over one column of Θ. Returns the largest `‖x_i‖²·|step|` of the first.
-struct ColumnSweep<'a> {
-    x: &'a Dense,
-    norm2: &'a [f64],
-    rows: &'a [u32],
-    theta: &'a [f64],
-    delta: &'a mut [f64],
-    residual: &'a mut [f64],
-    penalty: Penalty<f64>,
-    sweeps: usize,
+pub(super) struct ColumnSweep<'a> {
+    pub(super) x: &'a Dense,
+    pub(super) norm2: &'a [f64],
+    pub(super) rows: &'a [u32],
+    pub(super) theta: &'a [f64],
+    pub(super) delta: &'a mut [f64],
+    pub(super) residual: &'a mut [f64],
+    pub(super) penalty: Penalty<f64>,
+    pub(super) sweeps: usize,
 }
 
 impl Kernel for ColumnSweep<'_> {
