@@ -134,7 +134,7 @@ fn newton_and_alternating_agree() {
     }
 }
 
-/// A long way from the best diagonal Λ (`λ_max/λ` of thousands: outputs that share a large mean, or a small λ), where a run begins with neighbourhoods: the optimum all the same, whatever the threads,
+/// A long way from the best diagonal Λ (`λ_max/λ` of thousands: outputs that share a large mean, or a small λ), where a run of many outputs begins with neighbourhoods: the optimum all the same, whatever the threads,
 /// with two penalties, without inputs, with fewer samples than columns.
 #[test]
 fn a_long_way_leads_to_the_optimum() {
@@ -144,6 +144,8 @@ fn a_long_way_leads_to_the_optimum() {
         (3, 50, 0, 8, 60.0, (0.3, 0.3)),
         (4, 400, 8, 15, 0.0, (0.001, 0.002)),
         (5, 40, 6, 2, 100.0, (0.3, 0.2)),
+        // With so many outputs it begins with neighbourhoods.
+        (6, 120, 30, 70, 60.0, (0.5, 0.5)),
     ];
     for (seed, m, n, p, mean, (pairs, theta)) in cases {
         let (x, mut y) = data(seed, m, n, p);

@@ -13,7 +13,7 @@
 //!
 //! How ours differs from the paper: `S_xx` is never formed (a column of Θ is a Lasso in `X` itself, `O(m)` an update), columns of Θ are visited in blocks so that `(Z - KΔ_Λ)Σ` is
 //! a matrix product, sweeps end when they move little compared with the violation, and Λ begins with the best diagonal one instead of I; [`Schedule::Auto`] begins with neighbourhoods
-//! ([`begin`]) where that one is far from the optimum. From there it works with the penalties asked for, alternates a few times a step, and lets in only so many entries at a time.
+//! (`begin`) where that one is far from the optimum. From there it works with the penalties asked for, alternates a few times a step, and lets in only so many entries at a time.
 
 mod begin;
 mod blocks;
