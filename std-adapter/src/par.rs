@@ -7,6 +7,7 @@ use gibbsite_core::error::InferError;
 use gibbsite_core::infer::fork::{Fork, Job, Span};
 use gibbsite_core::math::Real;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// How many threads may work.
 ///
@@ -55,6 +56,36 @@ impl Par {
                 Err(_) => work(Self::Seq),
             },
         }
+    }
+
+    /// Keeps the other threads of the pool looking for work until `work` is done, for a solver that hands out pieces of a tenth of a
+    /// millisecond one after the other: rayon's threads fall asleep after a few microseconds without work, and waking one takes as long as
+    /// such a piece. They take a core each meanwhile; so not around what is mostly done by one thread. Inside [`Par::run`].
+    pub(crate) fn awake<R>(self, work: impl FnOnce() -> R) -> R {
+        let (over, awake) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let caller = rayon::current_thread_index();
+        if self == Self::Seq || caller.is_none() {
+            return work();
+        }
+        rayon::in_place_scope(|scope| {
+            scope.spawn_broadcast(|_, _| {
+                if rayon::current_thread_index() == caller {
+                    return;
+                }
+                awake.fetch_add(1, Ordering::Relaxed);
+                // Not all the time: looking into another thread's queue slows it down. And without hints that this is a spin loop: on a virtual
+                // machine they hand the core to others.
+                while (0..256).all(|_| !over.load(Ordering::Relaxed)) {
+                    while rayon::yield_now() == Some(rayon::Yield::Executed) {}
+                }
+            });
+            // All of them, before there is work: a thread that came to this in the middle of a piece would never end the piece.
+            while awake.load(Ordering::Relaxed) + 1 < rayon::current_num_threads() {
+                std::hint::spin_loop();
+            }
+            let _over = AtLast(&over);
+            work()
+        })
     }
 
     /// `items` one by one through `f`, results in their order.
@@ -110,6 +141,15 @@ impl Par {
                 out.par_iter_mut().with_min_len(grain.max(1)).enumerate().for_each(|(k, out)| *out = f(k));
             }
         }
+    }
+}
+
+/// Says so when it is dropped, also by a panic.
+struct AtLast<'a>(&'a AtomicBool);
+
+impl Drop for AtLast<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -194,5 +234,44 @@ impl<K: Kernel> pulp::NullaryFnOnce for Call<K> {
     #[inline(always)]
     fn call(self) -> K::Output {
         self.0.run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Joins within joins, so that threads wait for one another in the middle of pieces.
+    fn sum(par: Par, numbers: std::ops::Range<u64>) -> u64 {
+        if numbers.end - numbers.start <= 2 {
+            return numbers.sum();
+        }
+        let middle = numbers.start.midpoint(numbers.end);
+        let (left, right) = par.join(|| sum(par, numbers.start..middle), || sum(par, middle..numbers.end));
+        left + right
+    }
+
+    #[test]
+    fn threads_that_are_kept_awake_do_all_work_and_end() {
+        for n in [1, 2, 3, 8] {
+            let found = Par::threads(n).run(|par| {
+                par.awake(|| {
+                    let outer: Vec<u64> = par.map((0..20).collect(), |k| sum(par, 0..10 * k));
+                    // Also within another, and with nothing to do for a while.
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                    par.awake(|| outer.iter().sum::<u64>() + sum(par, 0..1000))
+                })
+            });
+            let right: u64 = (0..20).map(|k| (0..10 * k).sum::<u64>()).sum::<u64>() + 499_500;
+            assert_eq!(found, right, "{n} threads");
+        }
+    }
+
+    #[test]
+    fn a_panic_lets_them_sleep() {
+        let fallen = std::panic::catch_unwind(|| Par::Rayon(2).run(|par| par.awake(|| panic!("on purpose"))));
+        assert!(fallen.is_err());
+        // Without a pool there is nobody to keep awake.
+        assert_eq!(Par::Rayon(2).awake(|| 1), 1);
     }
 }

@@ -6,9 +6,10 @@
 //! The dual point is `θ = s·u` with `u = -∇L(z)`, made orthogonal to what has no penalty, and scaled until every `|a_jᵀθ| ≤ λw_j`; where there
 //! is a ridge term, an unscaled point costs `(|a_jᵀθ| - λw_j)₊²/(2μv_j)` instead, and the better of both is taken.
 
-use super::problem::Problem;
+use super::problem::{Problem, ROWS};
 use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::coord;
+use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
 use gibbsite_core::penalty::Penalty;
@@ -52,9 +53,9 @@ pub fn certify<L: Loss, V: Real>(problem: &Problem<'_, L, V>, x: &[f64], z: &[f6
         let theta = orthogonal(problem, u, &free);
         let mut c = correlations(problem, &theta, par);
         free.iter().for_each(|&j| c[j] = 0.0);
-        dual_value(problem, &theta, numbered(&c), f64::INFINITY).1
+        dual_value(problem, &theta, numbered(&c), f64::INFINITY, par).1
     } else {
-        dual_value(problem, &u, numbered(&raw), f64::INFINITY).1
+        dual_value(problem, &u, numbered(&raw), f64::INFINITY, par).1
     };
     Certificate { objective, dual, gap: (objective - dual).max(0.0), violation }
 }
@@ -75,9 +76,10 @@ pub(crate) fn dual_value<L: Loss, V: Real>(
     theta: &[f64],
     c: impl Iterator<Item = (usize, f64)> + Clone,
     most: f64,
+    par: Par,
 ) -> (f64, f64) {
     let limit = c.clone().fold(most, |limit, (j, c)| limit.min(reach(&problem.penalty(j), c)));
-    let (scale, scaled) = scaled_dual(problem, theta, limit);
+    let (scale, scaled) = scaled_dual(problem, theta, limit, par);
     if problem.l2 == 0.0 || limit >= 1.0 {
         return (scale, scaled);
     }
@@ -87,15 +89,23 @@ pub(crate) fn dual_value<L: Loss, V: Real>(
 }
 
 /// The scale `s` and `Σ_i -L*(-sθ_i)` there: the best up to `limit` for the squared loss, `min(1, limit)` otherwise.
-fn scaled_dual<L: Loss, V: Real>(problem: &Problem<'_, L, V>, theta: &[f64], limit: f64) -> (f64, f64) {
+fn scaled_dual<L: Loss, V: Real>(
+    problem: &Problem<'_, L, V>,
+    theta: &[f64],
+    limit: f64,
+    par: Par,
+) -> (f64, f64) {
     let scale = if L::QUADRATIC {
-        let (along, norm2) =
-            theta.iter().zip(problem.target).fold((0.0, 0.0), |(a, n), (&t, &y)| (a + t * y, n + t * t));
+        let along = sum_pairs(theta, problem.target, |t, y| t * y);
+        let norm2 = sum_pairs(theta, theta, |t, u| t * u);
         if norm2 > 0.0 { (along / norm2).clamp(0.0, limit) } else { 0.0 }
     } else {
         limit.min(1.0)
     };
-    (scale, vectorized(TotalDual { loss: problem.loss, scale, theta, y: problem.target }))
+    let strips = theta.chunks(ROWS).zip(problem.target.chunks(ROWS));
+    let sums =
+        par.map(strips.collect(), |(theta, y)| vectorized(TotalDual { loss: problem.loss, scale, theta, y }));
+    (scale, sums.iter().sum())
 }
 
 struct TotalDual<'a, L> {

@@ -256,12 +256,15 @@ pub(super) fn with_run<V: Real, R: Send>(
     work: impl FnOnce(&mut dyn Run) -> Result<R, RegressError> + Send,
 ) -> Result<R, RegressError> {
     let prepared = Prepared::new(matrix, target, params)?;
-    params.par.run(|par| match params.task {
+    let each = |par| match params.task {
         Task::Lasso => work(&mut Steps::new(prepared.problem(matrix, Squared, params), params, watch, par)),
         Task::Logistic => {
             work(&mut Steps::new(prepared.problem(matrix, Logistic, params), params, watch, par))
         }
-    })
+    };
+    // The others have long serial parts, or are serial.
+    let auto = params.solver == Solver::Auto;
+    params.par.run(|par| if auto { par.awake(|| each(par)) } else { each(par) })
 }
 
 /// A problem on its way along penalties.

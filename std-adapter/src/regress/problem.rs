@@ -1,7 +1,7 @@
 //! The problem that every sparse regression solver here minimises.
 
 use crate::data::matrix::Matrix;
-use crate::par::{Kernel, vectorized};
+use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::loss::Loss;
 use gibbsite_core::math::Real;
 use gibbsite_core::penalty::Penalty;
@@ -86,13 +86,14 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
     }
 
     /// `Σ_i L(z_i, y_i)`.
-    pub fn loss_at(&self, z: &[f64]) -> f64 {
-        vectorized(Total { loss: self.loss, z, y: self.target })
+    pub fn loss_at(&self, z: &[f64], par: Par) -> f64 {
+        let strips = z.chunks(ROWS).zip(self.target.chunks(ROWS));
+        par.map(strips.collect(), |(z, y)| vectorized(Total { loss: self.loss, z, y })).iter().sum()
     }
 
     /// `F` at `x`, where `z = Ax + b`.
     pub fn objective(&self, x: &[f64], z: &[f64]) -> f64 {
-        self.loss_at(z) + self.cost(x)
+        self.loss_at(z, Par::Seq) + self.cost(x)
     }
 
     /// What the penalties cost at `x`.
@@ -117,16 +118,20 @@ impl<'a, L: Loss, V: Real> Problem<'a, L, V> {
     /// `u_i = -∂L/∂z_i`: the residual `y - z` for the squared loss; the dual point before scaling.
     pub fn residual(&self, z: &[f64]) -> Vec<f64> {
         let mut u = Vec::new();
-        self.residual_to(z, &mut u);
+        self.residual_to(z, &mut u, Par::Seq);
         u
     }
 
     /// [`residual`](Self::residual), into memory that is there already.
-    pub(crate) fn residual_to(&self, z: &[f64], u: &mut Vec<f64>) {
+    pub(crate) fn residual_to(&self, z: &[f64], u: &mut Vec<f64>, par: Par) {
         u.resize(z.len(), 0.0);
-        vectorized(Residuals { loss: self.loss, z, y: self.target, u: &mut u[..] });
+        let strips = z.chunks(ROWS).zip(self.target.chunks(ROWS)).zip(u.chunks_mut(ROWS));
+        par.map(strips.collect(), |((z, y), u)| vectorized(Residuals { loss: self.loss, z, y, u }));
     }
 }
+
+/// Rows that a thread takes at a time, where there is one number a row; sums are cut there on any number of threads.
+pub(crate) const ROWS: usize = 2048;
 
 struct Total<'a, L> {
     loss: L,

@@ -58,7 +58,7 @@ impl State {
         let loss = if L::QUADRATIC {
             0.5 * self.u.iter().map(|u| u * u).sum::<f64>()
         } else {
-            problem.loss_at(&self.z)
+            problem.loss_at(&self.z, Par::Seq)
         };
         loss + problem.cost(&self.x)
     }

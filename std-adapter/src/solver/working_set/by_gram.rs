@@ -94,8 +94,8 @@ impl Quadratic for Gram<'_> {
         }
     }
 
-    fn meeting(&self, start: &[f64], [one, _]: [&[f64]; 2], at: &[u32], e: &[f64]) -> f64 {
-        at.iter().zip(e).map(|(&p, e)| e * (one[p as usize] - start[p as usize])).sum()
+    fn meeting(&self, first: &mut [f64], _: &[f64], at: &[u32], e: &[f64]) -> f64 {
+        at.iter().zip(e).map(|(&p, e)| e * first[p as usize]).sum()
     }
 
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {

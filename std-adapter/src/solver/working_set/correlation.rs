@@ -30,13 +30,11 @@ pub(super) struct Correlations {
     pub(super) theta: Vec<f64>,
     /// Columns whose product is right for `theta`, ascending.
     pub(super) fresh: Vec<u32>,
-    /// Memory for products.
-    found: Vec<f64>,
 }
 
 /// Columns a thread takes at a time.
 const STRIP: usize = 512;
-/// Columns that are compared at a time.
+/// Columns that are compared at once.
 const GLANCE: usize = 16;
 /// What rounding may hide of a penalty.
 const SLACK: f64 = 1e-9;
@@ -63,53 +61,56 @@ impl<V: Real> Kernel for FirstStrip<'_, V> {
     }
 }
 
-/// Products. Returns entries visited.
+/// Brings up to date what is due of the columns from `first` on.
 struct LaterStrip<'a, V> {
     matrix: &'a Matrix<V>,
-    strip: &'a [u32],
+    positive: bool,
+    lambda: f64,
     theta: &'a [f64],
-    out: &'a mut [f64],
+    travelled: f64,
+    first: usize,
+    value: &'a mut [f64],
+    due: &'a mut [f64],
+    norm: &'a [f64],
+    share: &'a [f64],
 }
 
 impl<V: Real> Kernel for LaterStrip<'_, V> {
-    type Output = u64;
+    /// Columns that were due, and their entries.
+    type Output = (Vec<u32>, u64);
     #[inline(always)]
-    fn run(self) -> u64 {
-        let Self { matrix, strip, theta, out } = self;
-        let mut entries = 0;
-        for (out, &j) in out.iter_mut().zip(strip) {
-            let column = matrix.column(j as usize);
-            *out = column.dot(theta);
-            entries += column.len() as u64;
-        }
-        entries
-    }
-}
-
-/// Appends the columns with `due + λ·share ≤ now`.
-struct Due<'a> {
-    due: &'a [f64],
-    share: &'a [f64],
-    lambda: f64,
-    now: f64,
-    out: &'a mut Vec<u32>,
-}
-
-impl Kernel for Due<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Self { due, share, lambda, now, out } = self;
+    fn run(self) -> (Vec<u32>, u64) {
+        let Self { matrix, positive, lambda, theta, travelled, first, value, due, norm, share } = self;
+        let now = travelled * (1.0 + 1e-14);
         let is_due = |due: f64, share: f64| due + lambda * share <= now;
-        for (k, (dues, shares)) in due.chunks(GLANCE).zip(share.chunks(GLANCE)).enumerate() {
+        let (mut fresh, mut entries) = (Vec::new(), 0);
+        for k in (0..due.len()).step_by(GLANCE) {
+            let glance = k..due.len().min(k + GLANCE);
+            let pairs = due[glance.clone()].iter().zip(&share[glance.clone()]);
             // Without a branch, so that it is one comparison for several columns.
-            if dues.iter().zip(shares).fold(false, |any, (&d, &s)| any | is_due(d, s)) {
-                let which =
-                    (k * GLANCE..).zip(dues.iter().zip(shares)).filter(|(_, (d, s))| is_due(**d, **s));
-                out.extend(which.map(|(j, _)| j as u32));
+            if !pairs.fold(false, |any, (&d, &s)| any | is_due(d, s)) {
+                continue;
+            }
+            for k in glance {
+                if is_due(due[k], share[k]) {
+                    let column = matrix.column(first + k);
+                    value[k] = column.dot(theta);
+                    due[k] = next_due(positive, travelled, value[k], norm[k]);
+                    entries += column.len() as u64;
+                    fresh.push((first + k) as u32);
+                }
             }
         }
+        (fresh, entries)
     }
+}
+
+/// `D - |c|/‖a‖`.
+#[inline(always)]
+fn next_due(positive: bool, travelled: f64, value: f64, norm: f64) -> f64 {
+    let size = if positive { value } else { value.abs() };
+    // An empty column never is.
+    if norm > 0.0 { travelled - size / norm } else { f64::INFINITY }
 }
 
 impl Correlations {
@@ -123,27 +124,17 @@ impl Correlations {
         });
         let share =
             (0..d).map(|j| (1.0 - SLACK) * problem.l1_weights.map_or(1.0, |w| w[j]) / norm[j]).collect();
-        let mut all = Self {
+        let due = value.iter().zip(&norm).map(|(&c, &norm)| next_due(problem.positive, 0.0, c, norm));
+        Self {
+            due: due.collect(),
             value,
             norm,
-            due: vec![f64::INFINITY; d],
             share,
             dropped: Vec::new(),
             travelled: 0.0,
             theta: theta.to_vec(),
             fresh: (0..d as u32).collect(),
-            found: Vec::new(),
-        };
-        (0..d).for_each(|j| all.set_due(problem.positive, j));
-        all
-    }
-
-    /// After the product of column `j` was computed.
-    #[inline(always)]
-    fn set_due(&mut self, positive: bool, j: usize) {
-        let size = if positive { self.value[j] } else { self.value[j].abs() };
-        // An empty column never is.
-        self.due[j] = if self.norm[j] > 0.0 { self.travelled - size / self.norm[j] } else { f64::INFINITY };
+        }
     }
 
     /// Every column is a candidate again: the penalty has changed.
@@ -163,28 +154,21 @@ impl Correlations {
         // Rounding of the sum and of the products themselves.
         self.travelled += moved2.sqrt() * (1.0 + 1e-10);
         std::mem::swap(&mut self.theta, theta);
-        let mut wanted = std::mem::take(&mut self.fresh);
-        wanted.clear();
-        vectorized(Due {
-            due: &self.due,
-            share: &self.share,
-            lambda: problem.lambda,
-            now: self.travelled * (1.0 + 1e-14),
-            out: &mut wanted,
+        let (matrix, positive, lambda) = (problem.matrix, problem.positive, problem.lambda);
+        let (theta, travelled) = (&self.theta[..], self.travelled);
+        let moving = self.value.chunks_mut(STRIP).zip(self.due.chunks_mut(STRIP));
+        let fixed = self.norm.chunks(STRIP).zip(self.share.chunks(STRIP));
+        let strips = moving.zip(fixed).enumerate().map(|(k, ((value, due), (norm, share)))| {
+            let first = k * STRIP;
+            LaterStrip { matrix, positive, lambda, theta, travelled, first, value, due, norm, share }
         });
-        let theta = &self.theta[..];
-        let mut found = std::mem::take(&mut self.found);
-        found.resize(wanted.len(), 0.0);
-        let strips = wanted.chunks(STRIP).zip(found.chunks_mut(STRIP));
-        let entries = par.map(strips.collect(), |(strip, out)| {
-            vectorized(LaterStrip { matrix: problem.matrix, strip, theta, out })
-        });
-        for (&j, &c) in wanted.iter().zip(&found) {
-            self.value[j as usize] = c;
-            self.set_due(problem.positive, j as usize);
+        self.fresh.clear();
+        let mut entries = 0;
+        for (fresh, visited) in par.map(strips.collect(), vectorized) {
+            self.fresh.extend_from_slice(&fresh);
+            entries += visited;
         }
-        (self.fresh, self.found) = (wanted, found);
-        entries.iter().sum()
+        entries
     }
 
     /// `a_jᵀθ`.

@@ -4,6 +4,7 @@ use super::by_gram::Gram;
 use crate::data::rows::Rows;
 use crate::par::{Kernel, Par, vectorized};
 use gibbsite_core::column::Column;
+use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::math::Real;
 use std::ops::Range;
 
@@ -233,12 +234,8 @@ impl GramTable {
     /// Whether what is formed is close enough to `H` with these row weights.
     fn serves(&self, weight: Option<&[f64]>) -> bool {
         let Some(weight) = weight else { return self.weight.is_empty() };
-        let (mut off, mut sum) = (0.0, 0.0);
-        for (now, then) in weight.iter().zip(&self.weight) {
-            off += (now - then).abs();
-            sum += now;
-        }
-        self.weight.len() == weight.len() && off <= CLOSE * sum
+        let off = sum_pairs(weight, &self.weight, |now, then| (now - then).abs());
+        self.weight.len() == weight.len() && off <= CLOSE * sum_pairs(weight, weight, |now, _| now)
     }
 
     /// Never to be used again, if it was.

@@ -99,9 +99,11 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         let (free, intercept, z) = certificate::null_model(&problem);
         let mut weights = Weights::zero(problem.matrix.columns());
         weights.intercept = intercept;
+        // Zeros that nobody wrote are not there yet: the first weights that are stored would wait for their pages one by one.
+        par.fill(&mut weights.x, 1 << 14, |_| 0.0);
         free.iter().for_each(|&(j, x)| weights.x[j] = x);
         let support = (0..weights.x.len() as u32).filter(|&j| weights.x[j as usize] != 0.0).collect();
-        let (residual, loss) = (problem.residual(&z), problem.loss_at(&z));
+        let (residual, loss) = (problem.residual(&z), problem.loss_at(&z, par));
         let correlations = Correlations::new(&problem, &residual, par);
         let lambda_max = certificate::largest_useful(&problem, &correlations.value);
         let ones = if problem.intercept { vec![V::one(); problem.matrix.rows()] } else { Vec::new() };
@@ -166,7 +168,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         let mut forcing = 0.1;
         let (mut stalled, mut best_gap) = (0, f64::INFINITY);
         loop {
-            problem.residual_to(&self.z, &mut self.u);
+            problem.residual_to(&self.z, &mut self.u, self.par);
             let free = problem.free_columns(&self.weights.x);
             let plain = !problem.intercept && free.is_empty();
             if !plain {
@@ -249,7 +251,7 @@ impl<'a, L: Loss, V: Real> WorkingSet<'a, L, V> {
         let (problem, c) = (&self.problem, &self.correlations);
         let fresh = c.fresh.iter().map(|&j| j as usize).filter(|j| free.binary_search(j).is_err());
         // Columns that are not fresh are covered by their penalties as long as θ is not stretched beyond itself.
-        dual_value(problem, &c.theta, fresh.map(|j| (j, c.value[j])), 1.0)
+        dual_value(problem, &c.theta, fresh.map(|j| (j, c.value[j])), 1.0, self.par)
     }
 
     /// What the weights cost with the penalties of `problem`.

@@ -15,11 +15,11 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
     pub(super) fn least_squares(&mut self, block: &mut Block<'_, V>, limits: Limits) -> Effort {
         let before = block.x.clone();
         let mut u = std::mem::take(&mut self.u);
-        self.problem.residual_to(&self.z, &mut u);
+        self.problem.residual_to(&self.z, &mut u, self.par);
         let (norm2, slopes) = (block.norm2.clone(), block.slopes.take());
         let mut effort = self.quadratic(block, &mut u, slopes, None, || norm2, limits);
         // The descent by residuals has moved them.
-        self.problem.residual_to(&self.z, &mut u);
+        self.problem.residual_to(&self.z, &mut u, self.par);
         let advance = self.advance(block, before, &u);
         self.u = u;
         effort.decrease = advance.decrease;
@@ -44,7 +44,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
                 let ends = before.iter().zip(&step);
                 block.x.iter_mut().zip(ends).for_each(|(x, (then, d))| *x = then + length * d);
             }
-            let there = problem.loss_at(&self.trial);
+            let there = problem.loss_at(&self.trial, self.par);
             let change = there - loss + block.cost(&block.x) - old_cost;
             if change <= 0.01 * length * predicted + rounding {
                 std::mem::swap(&mut self.z, &mut self.trial);
@@ -136,7 +136,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
         let columns = block.columns.clone();
         let mut last = f64::INFINITY;
         for round in 0..limits.steps {
-            problem.residual_to(&self.z, &mut u);
+            problem.residual_to(&self.z, &mut u, self.par);
             weight.clear();
             weight.extend(u.iter().map(|&u| problem.loss.curvature_at_residual(u).max(1e-7 * L::SMOOTHNESS)));
             let slopes = block.slopes.take().unwrap_or_else(|| {

@@ -61,7 +61,7 @@ impl<L: Loss, V: Real> WorkingSet<'_, L, V> {
             moved.push(new);
         }
         before.for_each(|&(gone, then)| left(gone, then, &mut z));
-        let loss = at_next.loss_at(&z);
+        let loss = at_next.loss_at(&z, self.par);
         if loss + cost < self.loss + self.cost(&at_next) {
             self.support.iter().zip(moved).for_each(|(&j, new)| self.weights.x[j as usize] = new);
             self.support.retain(|&j| self.weights.x[j as usize] != 0.0);

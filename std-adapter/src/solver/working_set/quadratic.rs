@@ -5,6 +5,7 @@
 //! slope is there for the asking ([`Gram`](super::by_gram::Gram)). Which is cheaper depends on how many working columns share a row.
 
 use crate::par::{Kernel, Par, vectorized};
+use crate::regress::problem::ROWS;
 use gibbsite_core::column::Column;
 use gibbsite_core::lanes::sum_pairs;
 use gibbsite_core::math::Real;
@@ -20,8 +21,9 @@ pub(super) trait Quadratic: Sync {
     fn curvature(&self, p: usize) -> f64;
     /// Adds `by` to `Δ_p`.
     fn shift(&self, state: &mut [f64], p: usize, by: f64);
-    /// `dᵀHe` of two steps `d` and `e` that lead from one state to `ends`; `e` is not zero at the positions `at` only.
-    fn meeting(&self, start: &[f64], ends: [&[f64]; 2], at: &[u32], e: &[f64]) -> f64;
+    /// `dᵀHe` of two steps `d` and `e` that move the state by `first` (which may be overwritten) and `second`; `e` is not zero at the
+    /// positions `at` only.
+    fn meeting(&self, first: &mut [f64], second: &[f64], at: &[u32], e: &[f64]) -> f64;
     /// Writes `H d` at the positions `at`, where `d` is zero elsewhere, and returns `dᵀHd`; to about single precision.
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64;
     /// `dᵀHd`; [`accept`](Self::accept) may then add `d` to `Δ`.
@@ -70,7 +72,9 @@ impl<V: Real> Residual<'_, V> {
 
     fn spread(&mut self, at: &[u32], d: &[f64]) -> f64 {
         combine(self.columns, at, d, self.moved, self.parts, self.par);
-        vectorized(Weigh { weight: self.weight, moved: &mut *self.moved })
+        let weights = (0..).step_by(ROWS).map(|first| self.weight.map(|w| &w[first..]));
+        let strips = self.moved.chunks_mut(ROWS).zip(weights);
+        self.par.map(strips.collect(), |(moved, weight)| vectorized(Weigh { weight, moved })).iter().sum()
     }
 }
 
@@ -105,11 +109,13 @@ pub(super) fn combine<V: Real>(
         part.resize(rows, 0.0);
         vectorized(Spread { columns, moved: part, at: &at[cut.clone()], d: &d[cut] });
     });
-    let (first, others) = parts.split_at(1);
-    moved.copy_from_slice(&first[0]);
-    for part in &others[..used - 1] {
-        moved.iter_mut().zip(part).for_each(|(sum, p)| *sum += p);
-    }
+    let parts = &parts[..used];
+    par.map(moved.chunks_mut(ROWS).enumerate().collect(), |(strip, moved)| {
+        moved.fill(0.0);
+        for part in parts {
+            moved.iter_mut().zip(&part[strip * ROWS..]).for_each(|(sum, p)| *sum += p);
+        }
+    });
 }
 
 /// `moved ∘= w`; returns `Σ moved²w` of before.
@@ -127,6 +133,25 @@ impl Kernel for Weigh<'_> {
         let square = sum_pairs(moved, weight, |v, w| v * v * w);
         moved.iter_mut().zip(weight).for_each(|(v, w)| *v *= w);
         square
+    }
+}
+
+/// `Σ first·second/w`.
+struct Meeting<'a> {
+    weight: Option<&'a [f64]>,
+    first: &'a mut [f64],
+    second: &'a [f64],
+}
+
+impl Kernel for Meeting<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { weight, first, second } = self;
+        if let Some(weight) = weight {
+            first.iter_mut().zip(weight).for_each(|(m, w)| *m /= w);
+        }
+        sum_pairs(first, second, |a, b| a * b)
     }
 }
 
@@ -204,13 +229,9 @@ impl<V: Real> Quadratic for Residual<'_, V> {
         }
     }
 
-    fn meeting(&self, start: &[f64], [one, two]: [&[f64]; 2], _: &[u32], _: &[f64]) -> f64 {
+    fn meeting(&self, first: &mut [f64], second: &[f64], _: &[u32], _: &[f64]) -> f64 {
         // Each has moved by `-w∘(A d)`.
-        let moves = start.iter().zip(one.iter().zip(two)).map(|(s, (a, b))| (a - s) * (b - s));
-        match self.weight {
-            None => moves.sum(),
-            Some(weight) => moves.zip(weight).map(|(m, w)| m / w).sum(),
-        }
+        vectorized(Meeting { weight: self.weight, first, second })
     }
 
     fn product(&mut self, at: &[u32], d: &[f64], out: &mut [f64]) -> f64 {

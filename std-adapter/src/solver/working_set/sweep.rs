@@ -28,7 +28,7 @@ pub(super) struct Halves {
     whole: u32,
     /// How many the last disturbance cost.
     wait: u32,
-    /// The state before, and the second half's.
+    /// The state before, then how the first half moved it; the second half's, then how that moved it.
     start: Vec<f64>,
     second: Vec<f64>,
     /// Weights of the second half before, and how they moved.
@@ -90,18 +90,19 @@ fn in_halves<Q: Quadratic>(
         || vectorized(SweepAt { q, state, x: before, first: 0, penalties, at: left }),
         || {
             second.clone_from(start);
-            vectorized(SweepAt { q, state: second, x: &mut *after, first, penalties, at: right })
+            let found = vectorized(SweepAt { q, state: second, x: &mut *after, first, penalties, at: right });
+            second.iter_mut().zip(&*start).for_each(|(second, start)| *second -= start);
+            found
         },
     );
     step.clear();
     step.extend(right.iter().zip(&*old).map(|(&p, old)| after[p as usize - first] - old));
-    let meeting = q.meeting(start, [state, second], right, step);
+    start.iter_mut().zip(&**state).for_each(|(start, state)| *start = state - *start);
+    let meeting = q.meeting(start, second, right, step);
     let gained = one.decrease + two.decrease;
     let entries = one.entries + two.entries;
     if meeting <= APART * gained {
-        for ((state, second), start) in state.iter_mut().zip(&*second).zip(&*start) {
-            *state += second - start;
-        }
+        state.iter_mut().zip(&*second).for_each(|(state, moved)| *state += moved);
         *wait /= 2;
         return Sweep { decrease: gained - meeting, violation: one.violation.max(two.violation), entries };
     }
