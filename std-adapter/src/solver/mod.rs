@@ -2,6 +2,7 @@
 //! [`Monitor`](monitor::Monitor), and return a [`Solution`].
 
 pub(crate) mod averaged;
+mod conjugate;
 pub mod fista;
 pub mod lbfgs;
 pub mod monitor;

@@ -10,6 +10,7 @@ use super::active::{Active, Vector};
 use super::precondition::diagonal;
 use super::samples::{Ground, Means, Point, Samples, Slopes};
 use crate::objective::gaussian::Penalties;
+use crate::solver::conjugate::{Conjugate, Operator};
 
 /// How exactly.
 #[derive(Clone, Copy, Debug)]
@@ -106,15 +107,21 @@ impl Place<'_> {
         let mut residual = right.clone();
         let mut left = CONJUGATE;
         for round in 1..=rounds {
-            let mut run = Conjugate::new(self, (&scale, damping), &free, &mut residual);
+            residual.zip(&free, |r, f| *r *= f);
+            let mut run =
+                Conjugate::new(&Free { place: self, scale: &scale, damping, free: &free }, &residual);
+            let mut go_on = |free: &Vector, place: (&mut Vector, &mut Vector), enough: f64| {
+                let system = Free { place: self, scale: &scale, damping, free };
+                run.until(&system, place, &mut left, |r, _| r.largest() <= enough);
+            };
             if round == rounds {
-                run.until(&free, (&mut found, &mut residual), enough, &mut left);
+                go_on(&free, (&mut found, &mut residual), enough);
                 break;
             }
-            run.until(&free, (&mut found, &mut residual), rough, &mut left);
+            go_on(&free, (&mut found, &mut residual), rough);
             let mut crossed = stop_at_zero(signs, at, &mut free, &mut found);
             if crossed == 0 && rough > enough {
-                run.until(&free, (&mut found, &mut residual), enough, &mut left);
+                go_on(&free, (&mut found, &mut residual), enough);
                 crossed = stop_at_zero(signs, at, &mut free, &mut found);
             }
             if crossed == 0 {
@@ -211,61 +218,35 @@ fn stop_at_zero(signs: &Orthant, at: &Vector, free: &mut Vector, found: &mut Vec
     crossed
 }
 
-/// Conjugate gradients in the entries that are free: a run that can be stopped, looked at and gone on with.
-struct Conjugate<'a> {
+/// The damped Hessian in the entries that are free, preconditioned by its diagonal.
+struct Free<'a> {
     place: &'a Place<'a>,
     scale: &'a Vector,
     damping: f64,
-    along: Vector,
-    size: f64,
+    free: &'a Vector,
 }
 
-impl<'a> Conjugate<'a> {
-    /// From a point with this residual, of which only the free entries count.
-    fn new(
-        place: &'a Place<'a>,
-        (scale, damping): (&'a Vector, f64),
-        free: &Vector,
-        residual: &mut Vector,
-    ) -> Self {
-        residual.zip(free, |r, f| *r *= f);
-        let along = Self::scaled(scale, free, residual);
-        let size = place.active().dot(residual, &along);
-        Self { place, scale, damping, along, size }
-    }
+impl Operator for Free<'_> {
+    type Vector = Vector;
 
-    fn scaled(scale: &Vector, free: &Vector, residual: &Vector) -> Vector {
-        let mut out = residual.clone();
-        out.zip(scale, |v, s| *v /= s.max(f64::MIN_POSITIVE));
-        out.zip(free, |v, f| *v *= f);
+    fn apply(&self, v: &Vector) -> Vector {
+        let mut out = self.place.apply(self.scale, self.damping, v);
+        out.zip(self.free, |v, f| *v *= f);
         out
     }
 
-    /// Until no entry of the residual is above `enough`, `left` steps at the most.
-    fn until(
-        &mut self,
-        free: &Vector,
-        (found, residual): (&mut Vector, &mut Vector),
-        enough: f64,
-        left: &mut usize,
-    ) {
-        while *left > 0 && self.size > 0.0 && residual.largest() > enough {
-            let mut turned = self.place.apply(self.scale, self.damping, &self.along);
-            turned.zip(free, |t, f| *t *= f);
-            let bend = self.place.active().dot(&self.along, &turned);
-            // Not positive only through rounding.
-            if bend <= 0.0 || !bend.is_finite() {
-                break;
-            }
-            let step = self.size / bend;
-            found.zip(&self.along, |x, d| *x += step * d);
-            residual.zip(&turned, |r, t| *r -= step * t);
-            *left -= 1;
-            let scaled = Self::scaled(self.scale, free, residual);
-            let next = self.place.active().dot(residual, &scaled);
-            let turn = next / self.size;
-            self.size = next;
-            self.along.zip(&scaled, |d, z| *d = z + turn * *d);
-        }
+    fn scaled(&self, r: &Vector) -> Vector {
+        let mut out = r.clone();
+        out.zip(self.scale, |v, s| *v /= s.max(f64::MIN_POSITIVE));
+        out.zip(self.free, |v, f| *v *= f);
+        out
+    }
+
+    fn dot(&self, a: &Vector, b: &Vector) -> f64 {
+        self.place.active().dot(a, b)
+    }
+
+    fn add(&self, a: &mut Vector, by: f64, b: &Vector) {
+        a.zip(b, |a, b| *a += by * b);
     }
 }

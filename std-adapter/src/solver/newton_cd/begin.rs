@@ -10,9 +10,11 @@
 //!
 //! Input: data and penalties; output: a start `(Λ, Θ)`, Λ positive definite, or nothing: where some shrinking of the off-diagonal entries does not lead to one.
 
+use super::gather::dot;
 use super::neighbours::neighbourhoods;
 use crate::linalg::{Dense, product};
 use crate::objective::gaussian::{Gaussian, Penalties, State};
+use crate::solver::conjugate::{Conjugate, Operator};
 
 /// A direction is large if it has so many times the variance of the mean of those that are smaller; so many at most are looked for.
 const LARGE: f64 = 30.0;
@@ -140,57 +142,71 @@ fn correct(lambda: &mut Dense, large: &[(Vec<f64>, f64)], small: &[f64]) {
         .filter(|&(i, j)| lambda.get(i, j) != 0.0)
         .map(|(i, j)| (i as u32, j as u32))
         .collect();
-    let change = |a: &[f64], i: usize, j: usize| -> f64 {
-        large.iter().enumerate().map(|(l, (v, _))| a[l * p + i] * v[j] + v[i] * a[l * p + j]).sum()
-    };
-    // Adds Δ_ij v_j and, for the other triangle, Δ_ij v_i.
-    let add = |out: &mut [f64], i: usize, j: usize, entry: f64| {
-        for (l, (v, _)) in large.iter().enumerate() {
-            out[l * p + i] += entry * v[j];
-            if i != j {
-                out[l * p + j] += entry * v[i];
-            }
-        }
-    };
-    let turn = |a: &[f64]| {
-        let mut out = vec![0.0; k * p];
-        places.iter().for_each(|&(i, j)| {
-            let (i, j) = (i as usize, j as usize);
-            add(&mut out, i, j, change(a, i, j));
-        });
-        out
-    };
+    let condition = Condition { large, places: &places, outputs: p };
     let mut residual: Vec<f64> =
         large.iter().zip(small).flat_map(|((v, _), e)| v.iter().map(move |v| e * v)).collect();
-    let mut now = vec![0.0; k * p];
-    for &(i, j) in &places {
-        add(&mut now, i as usize, j as usize, lambda.get(i as usize, j as usize));
-    }
-    residual.iter_mut().zip(&now).for_each(|(r, n)| *r -= n);
-    let (mut a, mut along) = (vec![0.0; k * p], residual.clone());
-    let mut size = dot(&residual, &residual);
-    let enough = EXACT * EXACT * size;
-    for _ in 0..CONJUGATE {
-        let turned = turn(&along);
-        let bend = dot(&along, &turned);
-        if size <= enough || bend <= 0.0 || !bend.is_finite() {
-            break;
-        }
-        let step = size / bend;
-        a.iter_mut().zip(&along).for_each(|(a, d)| *a += step * d);
-        residual.iter_mut().zip(&turned).for_each(|(r, t)| *r -= step * t);
-        let next = dot(&residual, &residual);
-        along.iter_mut().zip(&residual).for_each(|(d, r)| *d = r + next / size * *d);
-        size = next;
-    }
+    let now = condition.through(|i, j| lambda.get(i, j));
+    condition.add(&mut residual, -1.0, &now);
+    let mut a = vec![0.0; k * p];
+    let mut run = Conjugate::new(&condition, &residual);
+    let enough = EXACT * EXACT * dot(&residual, &residual);
+    run.until(&condition, (&mut a, &mut residual), &mut { CONJUGATE }, |_, size| size <= enough);
     for &(i, j) in &places {
         let (i, j) = (i as usize, j as usize);
-        let value = lambda.get(i, j) + change(&a, i, j);
+        let value = lambda.get(i, j) + condition.change(&a, i, j);
         lambda.set(i, j, value);
         lambda.set(j, i, value);
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+/// What `Δv` is of `Δ_ij = a_i v_j + v_i a_j` at some places, for several `v`.
+struct Condition<'a> {
+    large: &'a [(Vec<f64>, f64)],
+    /// Of the upper triangle.
+    places: &'a [(u32, u32)],
+    outputs: usize,
+}
+
+impl Condition<'_> {
+    /// `Δ_ij`.
+    fn change(&self, a: &[f64], i: usize, j: usize) -> f64 {
+        let parts = self.large.iter().zip(a.chunks(self.outputs));
+        parts.map(|((v, _), a)| a[i] * v[j] + v[i] * a[j]).sum()
+    }
+
+    /// `Δv` for each `v`, of a symmetric matrix.
+    fn through(&self, entry: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+        let mut out = vec![0.0; self.large.len() * self.outputs];
+        for &(i, j) in self.places {
+            let (i, j) = (i as usize, j as usize);
+            let entry = entry(i, j);
+            for ((v, _), out) in self.large.iter().zip(out.chunks_mut(self.outputs)) {
+                out[i] += entry * v[j];
+                if i != j {
+                    out[j] += entry * v[i];
+                }
+            }
+        }
+        out
+    }
+}
+
+impl Operator for Condition<'_> {
+    type Vector = Vec<f64>;
+
+    fn apply(&self, a: &Vec<f64>) -> Vec<f64> {
+        self.through(|i, j| self.change(a, i, j))
+    }
+
+    fn scaled(&self, r: &Vec<f64>) -> Vec<f64> {
+        r.clone()
+    }
+
+    fn dot(&self, a: &Vec<f64>, b: &Vec<f64>) -> f64 {
+        dot(a, b)
+    }
+
+    fn add(&self, a: &mut Vec<f64>, by: f64, b: &Vec<f64>) {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a += by * b);
+    }
 }

@@ -13,6 +13,7 @@ use super::blocks::Blocks;
 use super::curvature::{Support, System, Vector};
 use crate::linalg::Dense;
 use crate::objective::gaussian::{Gaussian, Penalties, State};
+use crate::solver::conjugate::{Conjugate, Operator};
 
 /// How many steps, and how exactly.
 #[derive(Clone, Copy, Debug)]
@@ -51,17 +52,23 @@ pub(super) fn newton_step(
             blocks = Blocks::new(&system, &free, params.bytes);
             (left, since) = (left - since, 0);
         }
-        let mut run = Conjugate::new(&system, &blocks, &free, &mut residual);
+        residual.zip(&free, |r, f| *r *= f);
         let before = residual.largest();
+        let mut run = Conjugate::new(&Free { system: &system, blocks: &blocks, free: &free }, &residual);
+        let mut steps = params.iterations;
+        let mut go_on = |free: &Vector, place: (&mut Vector, &mut Vector), enough: f64| {
+            let system = Free { system: &system, blocks: &blocks, free };
+            run.until(&system, place, &mut steps, |r, _| r.largest() <= enough);
+        };
         if round == params.rounds {
-            run.until(&free, (&mut found, &mut residual), enough, params.iterations);
+            go_on(&free, (&mut found, &mut residual), enough);
             break;
         }
-        run.until(&free, (&mut found, &mut residual), rough, params.iterations);
+        go_on(&free, (&mut found, &mut residual), rough);
         let mut crossed = stop_at_zero(&system, &at, &mut free, &mut found, penalties.diagonal);
         if crossed == 0 && rough > enough {
             // Nothing has changed: the same run goes on.
-            run.until(&free, (&mut found, &mut residual), enough, params.iterations);
+            go_on(&free, (&mut found, &mut residual), enough);
             crossed = stop_at_zero(&system, &at, &mut free, &mut found, penalties.diagonal);
         }
         if crossed == 0 && !single {
@@ -124,55 +131,33 @@ fn stop_at_zero(
     crossed
 }
 
-/// Conjugate gradients in the entries that are free: a run that can be stopped, looked at and gone on with.
-struct Conjugate<'a> {
+/// The Hessian in the entries that are free.
+struct Free<'a> {
     system: &'a System<'a>,
     blocks: &'a Blocks,
-    along: Vector,
-    size: f64,
-    steps: usize,
+    free: &'a Vector,
 }
 
-impl<'a> Conjugate<'a> {
-    /// From a point with this residual, of which only the free entries count.
-    fn new(system: &'a System<'a>, blocks: &'a Blocks, free: &Vector, residual: &mut Vector) -> Self {
-        residual.zip(free, |r, f| *r *= f);
-        let along = Self::scaled(system, blocks, free, residual);
-        let size = residual.dot(&along);
-        Self { system, blocks, along, size, steps: 0 }
-    }
+impl Operator for Free<'_> {
+    type Vector = Vector;
 
-    fn scaled(system: &System<'_>, blocks: &Blocks, free: &Vector, residual: &Vector) -> Vector {
-        let mut out = blocks.apply(system, residual);
-        out.zip(free, |v, f| *v *= f);
+    fn apply(&self, v: &Vector) -> Vector {
+        let mut out = self.system.apply(v);
+        out.zip(self.free, |v, f| *v *= f);
         out
     }
 
-    /// Until no entry of the residual is above `enough`, `most` steps in all at the most.
-    fn until(
-        &mut self,
-        free: &Vector,
-        (found, residual): (&mut Vector, &mut Vector),
-        enough: f64,
-        most: usize,
-    ) {
-        while self.steps < most && self.size > 0.0 && residual.largest() > enough {
-            let mut turned = self.system.apply(&self.along);
-            turned.zip(free, |t, f| *t *= f);
-            let bend = self.along.dot(&turned);
-            // Not positive only through rounding.
-            if bend <= 0.0 || !bend.is_finite() {
-                break;
-            }
-            let step = self.size / bend;
-            found.zip(&self.along, |x, d| *x += step * d);
-            residual.zip(&turned, |r, t| *r -= step * t);
-            self.steps += 1;
-            let scaled = Self::scaled(self.system, self.blocks, free, residual);
-            let next = residual.dot(&scaled);
-            let turn = next / self.size;
-            self.size = next;
-            self.along.zip(&scaled, |d, z| *d = z + turn * *d);
-        }
+    fn scaled(&self, r: &Vector) -> Vector {
+        let mut out = self.blocks.apply(self.system, r);
+        out.zip(self.free, |v, f| *v *= f);
+        out
+    }
+
+    fn dot(&self, a: &Vector, b: &Vector) -> f64 {
+        a.dot(b)
+    }
+
+    fn add(&self, a: &mut Vector, by: f64, b: &Vector) {
+        a.zip(b, |a, b| *a += by * b);
     }
 }
