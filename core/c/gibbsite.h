@@ -101,10 +101,14 @@ typedef struct gibbsite_field_facts {
     uint32_t exact;
     // Words of memory that `gibbsite_field_exact_memory` needs.
     uint32_t memory_exact_memory;
-    // Words of memory that `gibbsite_field_loopy` needs.
+    // Words of memory that `gibbsite_field_loopy` needs; 0 in fixed point.
     uint32_t memory_loopy;
     // Words of memory that `gibbsite_field_icm` and `gibbsite_field_local` need.
     uint32_t memory_icm;
+    // 0: `f32`, 1: fixed point in 16 bits, 2: in 8 bits.
+    uint32_t scalar;
+    // What a unit of fixed point is worth, in natural logarithms; 1 for `f32`.
+    float unit;
 } gibbsite_field_facts;
 
 // Facts about a Gaussian CRF.
@@ -201,6 +205,15 @@ gibbsite_status gibbsite_field_marginals(const struct gibbsite_model *model,
                                          uint32_t *memory,
                                          size_t memory_count);
 
+// `gibbsite_field_marginals` in fixed point: logarithms of the probabilities, in units of the field's facts.
+gibbsite_status gibbsite_field_marginals_fixed(const struct gibbsite_model *model,
+                                               const struct gibbsite_feature_fixed *features,
+                                               size_t count,
+                                               const int32_t *known,
+                                               int32_t *logarithms,
+                                               uint32_t *memory,
+                                               size_t memory_count);
+
 // The most probable labels of all outputs together, exactly. `known` as in `gibbsite_field_marginals`.
 gibbsite_status gibbsite_field_best(const struct gibbsite_model *model,
                                     const struct gibbsite_feature *features,
@@ -209,6 +222,15 @@ gibbsite_status gibbsite_field_best(const struct gibbsite_model *model,
                                     uint32_t *labels,
                                     uint32_t *memory,
                                     size_t memory_count);
+
+// `gibbsite_field_best` in fixed point.
+gibbsite_status gibbsite_field_best_fixed(const struct gibbsite_model *model,
+                                          const struct gibbsite_feature_fixed *features,
+                                          size_t count,
+                                          const int32_t *known,
+                                          uint32_t *labels,
+                                          uint32_t *memory,
+                                          size_t memory_count);
 
 // Estimates of what `gibbsite_field_marginals` computes, by at most `iterations` rounds of belief propagation: for fields that are too
 // wide for a junction tree. `converged` tells whether the messages came to rest.
@@ -233,6 +255,16 @@ gibbsite_status gibbsite_field_icm(const struct gibbsite_model *model,
                                    uint32_t *memory,
                                    size_t memory_count);
 
+// `gibbsite_field_icm` in fixed point.
+gibbsite_status gibbsite_field_icm_fixed(const struct gibbsite_model *model,
+                                         const struct gibbsite_feature_fixed *features,
+                                         size_t count,
+                                         const int32_t *known,
+                                         uint32_t sweeps,
+                                         uint32_t *labels,
+                                         uint32_t *memory,
+                                         size_t memory_count);
+
 // The probability of each label of one output, given the labels of all others in `labels` (its own there does not matter).
 gibbsite_status gibbsite_field_local(const struct gibbsite_model *model,
                                      const struct gibbsite_feature *features,
@@ -242,6 +274,16 @@ gibbsite_status gibbsite_field_local(const struct gibbsite_model *model,
                                      float *probabilities,
                                      uint32_t *memory,
                                      size_t memory_count);
+
+// `gibbsite_field_local` in fixed point: logarithms of the probabilities, in units of the field's facts.
+gibbsite_status gibbsite_field_local_fixed(const struct gibbsite_model *model,
+                                           const struct gibbsite_feature_fixed *features,
+                                           size_t count,
+                                           const uint32_t *labels,
+                                           uint32_t output,
+                                           int32_t *logarithms,
+                                           uint32_t *memory,
+                                           size_t memory_count);
 
 // Checks an image of `count` words that holds a Gaussian CRF and makes a model of it, for the functions below. The words are used where they are.
 gibbsite_status gibbsite_gaussian_open(struct gibbsite_model *model,

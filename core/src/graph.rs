@@ -5,7 +5,7 @@
 
 use crate::error::GraphError;
 use crate::ids::{FactorId, VarId};
-use crate::math::Real;
+use crate::score::Score;
 use crate::table::MAX_SCOPE;
 
 /// A discrete factor graph over borrowed flat arrays.
@@ -38,7 +38,7 @@ pub struct FactorGraph<'a, T> {
     values: &'a [T],
 }
 
-impl<'a, T: Real> FactorGraph<'a, T> {
+impl<'a, T: Score> FactorGraph<'a, T> {
     /// Checks the arrays and gives the view. The checks run in the order of [`GraphError`]'s meaning:
     /// arities, offsets, then each factor's scope and table.
     // Inlined, here and in the makers of other large views: what is returned by value lies on the stack twice.
@@ -162,8 +162,8 @@ impl<'a, T: Real> FactorGraph<'a, T> {
     /// # Ok::<(), gibbsite_core::error::GraphError>(())
     /// ```
     #[inline(never)]
-    pub fn log_potential(&self, labels: &[u32]) -> Option<T> {
-        let mut sum = T::zero();
+    pub fn log_potential(&self, labels: &[u32]) -> Option<T::Total> {
+        let mut sum = T::Total::default();
         for k in self.factor_ids() {
             let mut at = 0usize;
             for &v in self.scope(k) {
@@ -173,7 +173,7 @@ impl<'a, T: Real> FactorGraph<'a, T> {
                 }
                 at = at * card as usize + label as usize;
             }
-            sum += *self.table(k).get(at)?;
+            self.table(k).get(at)?.add_to(&mut sum);
         }
         let labels_ok = labels.len() >= self.cards.len() && self.cards.iter().zip(labels).all(|(c, l)| l < c);
         labels_ok.then_some(sum)
@@ -231,7 +231,7 @@ impl<'m> Incidence<'m> {
 
     /// Counts and sorts the edges by variable.
     #[inline(always)]
-    pub fn build<T: Real>(
+    pub fn build<T: Score>(
         graph: &FactorGraph<'_, T>,
         memory: &'m mut [u32],
     ) -> Result<Self, crate::error::InferError> {
@@ -248,7 +248,7 @@ impl<'m> Incidence<'m> {
     }
 
     #[inline(never)]
-    fn fill<T: Real>(graph: &FactorGraph<'_, T>, start: &mut [u32], edges: &mut [u32], factor: &mut [u32]) {
+    fn fill<T: Score>(graph: &FactorGraph<'_, T>, start: &mut [u32], edges: &mut [u32], factor: &mut [u32]) {
         start.fill(0);
         for &v in graph.edge_variables() {
             if let Some(s) = start.get_mut(v as usize) {

@@ -4,7 +4,8 @@
 //! - `no_std`, no allocator, no `unsafe`, no panic: memory arrives as an argument, and every routine
 //!   that works has a `…_len` twin that says how much it needs;
 //! - log space; `-inf` is a legal log-potential (a forbidden configuration), NaN and `+inf` are not;
-//! - generic over `f32` and `f64` through [`math::Real`], with the same bits on every target.
+//! - generic over `f32` and `f64` through [`math::Real`], with the same bits on every target; max-product and ascent in whole units too
+//!   ([`score::Score`]), for cores without floating point.
 //!
 //! Start with [`graph::FactorGraph`] and an engine of [`infer`].
 #![no_std]
@@ -21,10 +22,12 @@ pub mod lanes;
 pub mod local;
 pub mod local_coord;
 mod log;
+pub mod log_add;
 pub mod loss;
 pub mod math;
 pub mod online;
 pub mod penalty;
+pub mod score;
 pub mod stride;
 pub mod table;
 mod wide;

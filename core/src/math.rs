@@ -3,25 +3,11 @@
 //! [`Real`] is `f32` or `f64`. Its transcendental functions are `libm`'s on every target, also where
 //! `std` has faster ones: device and desk then give the same bits.
 
+use crate::score::Score;
 use num_traits::{NumAssign, NumCast};
 
 /// A floating-point scalar: `f32` or `f64`.
-pub trait Real:
-    NumAssign
-    + NumCast
-    + PartialOrd
-    + Copy
-    + Default
-    + core::ops::Neg<Output = Self>
-    + core::fmt::Debug
-    + Send
-    + Sync
-    + 'static
-{
-    /// `-inf`, the log-potential of a forbidden configuration.
-    const NEG_INFINITY: Self;
-    /// `+inf`.
-    const INFINITY: Self;
+pub trait Real: Score<Total = Self> + NumAssign + NumCast + core::ops::Neg<Output = Self> {
     /// Distance from 1 to the next number.
     const EPSILON: Self;
     /// Natural logarithms from `-LOG_RANGE` to `LOG_RANGE` survive `exp` as normal numbers.
@@ -44,31 +30,11 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
     /// The value as an `f64`.
     fn to_f64(self) -> f64;
-
-    /// The larger of two numbers that are not NaN.
-    #[inline(always)]
-    fn larger(self, other: Self) -> Self {
-        if self < other { other } else { self }
-    }
-
-    /// The smaller of two numbers that are not NaN.
-    #[inline(always)]
-    fn smaller(self, other: Self) -> Self {
-        if other < self { other } else { self }
-    }
-
-    /// Whether this is a legal log-potential: `-inf` is, NaN and `+inf` are not.
-    #[inline(always)]
-    fn is_log_potential(self) -> bool {
-        self < Self::INFINITY
-    }
 }
 
 macro_rules! real {
     ($t:ty, $range:literal, $powers:expr, $exp:path, $ln:path, $ln_1p:path, $sqrt:path) => {
         impl Real for $t {
-            const NEG_INFINITY: Self = <$t>::NEG_INFINITY;
-            const INFINITY: Self = <$t>::INFINITY;
             const EPSILON: Self = <$t>::EPSILON;
             const LOG_RANGE: Self = $range;
             const POWERS: [Self; 5] = $powers;
@@ -170,7 +136,7 @@ pub fn log_sum_exp<T: Real>(x: &[T]) -> T {
 
 /// The largest entry; `-inf` for an empty slice.
 #[inline]
-pub fn maximum<T: Real>(x: &[T]) -> T {
+pub fn maximum<T: Score>(x: &[T]) -> T {
     x.iter().fold(T::NEG_INFINITY, |m, &v| m.larger(v))
 }
 

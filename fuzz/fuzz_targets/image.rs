@@ -16,15 +16,16 @@ use gibbsite::model::{FieldModel, GaussianFacts, GaussianModel, field};
 use gibbsite::sequence::train::{TrainParams, train};
 use gibbsite::sparse::Sparse;
 use gibbsite_core::graph::{FactorGraph, Incidence};
-use gibbsite_core::image::{Checksum, FieldImage, GaussianImage, Image, Weight, marginals_len};
+use gibbsite_core::image::{Checksum, FieldImage, FieldView, GaussianImage, Image, Weight, marginals_len};
 use gibbsite_core::infer::chain::Chain;
 use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
-use gibbsite_core::infer::icm;
 use gibbsite_core::infer::junction::{Fact, Junction, Memory};
 use gibbsite_core::infer::loopy::{Dimensions, Loopy, Mode, Params};
 use gibbsite_core::infer::plan::Plan;
 use gibbsite_core::infer::stream::{Decoder, decoder_len, lagged_back_len};
+use gibbsite_core::infer::{icm, log_conditional};
+use gibbsite_core::score::Score;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
@@ -49,8 +50,10 @@ static IMAGES: LazyLock<Vec<Vec<u32>>> = LazyLock::new(|| {
     for structure in [Structure::Chain, Structure::Grid { rows: 2, columns: 2 }] {
         let model = field_model(&structure);
         for naming in [Naming::Exact, Naming::Numbers] {
-            let params = FieldExportParams { naming, ..FieldExportParams::default() };
-            all.push(export_field(&model, &params).expect("a small field").words);
+            for scalar in [Scalar::F32, Scalar::I16, Scalar::I8] {
+                let params = FieldExportParams { scalar, naming, ..FieldExportParams::default() };
+                all.push(export_field(&model, &params).expect("a small field").words);
+            }
         }
     }
     all
@@ -121,16 +124,22 @@ fn field_model(structure: &Structure) -> FieldModel {
     FieldModel { schema, structure: String::new(), field, index, theta, facts: field::Facts::default() }
 }
 
-fn junction(image: &FieldImage<'_>, graph: FactorGraph<'_, f32>) -> Option<()> {
+/// The junction tree, with what only one kind of numbers has.
+fn junction<W: Weight>(
+    view: &FieldView<'_, W>,
+    graph: FactorGraph<'_, W::Score>,
+    sums: impl FnOnce(&mut Junction<'_, '_, W::Score>, &mut Sequential<'_, W::Score>),
+) -> Option<()> {
     let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
-    let plan = image.plan(&graph, &mut counters).ok()?;
+    let plan = view.plan(&graph, &mut counters).ok()?;
     if plan.messages_len().max(plan.belief_len()).max(plan.separator_len()).max(plan.temp_len()) > 1 << 16 {
         return None;
     }
-    let (mut messages, mut belief) = (vec![0.0; plan.messages_len()], vec![0.0; plan.belief_len()]);
-    let (mut separator, mut index) = (vec![0.0; plan.separator_len()], vec![0; plan.index_len()]);
+    let zeros = |len| vec![W::Score::default(); len];
+    let (mut messages, mut belief) = (zeros(plan.messages_len()), zeros(plan.belief_len()));
+    let (mut separator, mut index) = (zeros(plan.separator_len()), vec![0; plan.index_len()]);
     let (mut facts, mut starts) = (vec![Fact::default(); plan.clusters()], vec![0; graph.variables()]);
-    let mut temp = vec![0.0; plan.temp_len()];
+    let mut temp = zeros(plan.temp_len());
     let mut fork = Sequential { temp: &mut temp };
     let memory = Memory {
         messages: &mut messages,
@@ -141,32 +150,66 @@ fn junction(image: &FieldImage<'_>, graph: FactorGraph<'_, f32>) -> Option<()> {
         starts: &mut starts,
     };
     let mut run = Junction::new(plan, graph, memory).ok()?;
-    let mut marginals = vec![0.0; image.cards().iter().sum::<u32>() as usize];
-    if run.sum(&mut fork).is_ok() && run.marginals(&mut fork, &mut marginals).is_ok() {
-        assert!(marginals.iter().all(|p| (0.0..1.001).contains(p)));
-    }
+    sums(&mut run, &mut fork);
     let mut labels = vec![0; graph.variables()];
     if run.maximise(&mut fork).is_ok() && run.decode(&mut labels).is_ok() {
-        assert!(labels.iter().zip(image.cards()).all(|(l, c)| l < c));
+        assert!(labels.iter().zip(graph.cards()).all(|(l, c)| l < c));
     }
     Some(())
 }
 
+/// The tables of a sample.
+fn tables<W: Weight>(
+    view: &FieldView<'_, W>,
+    u: &mut Unstructured<'_>,
+    value: impl Fn(&mut Unstructured<'_>) -> Result<W::Value>,
+) -> Result<Option<Vec<W::Score>>> {
+    let attributes = view.image().attributes() as u32;
+    let item = (0..u.int_in_range(0..=3)?).map(|_| Ok((u.int_in_range(0..=attributes)?, value(u)?)));
+    let item = item.collect::<Result<Vec<_>>>()?;
+    let mut tables = vec![W::Score::default(); view.image().tables_len()];
+    if view.tables(&item, &mut tables).is_err() && view.tables(&[], &mut tables).is_err() {
+        return Ok(None);
+    }
+    let _ = view.observe(&mut tables, u.int_in_range(0..=4)?, u.int_in_range(0..=3)?);
+    let _ = view.error_bound(&item.iter().copied().take(1).collect::<Vec<_>>());
+    Ok(Some(tables))
+}
+
+/// Labels that no change of one makes better; the incidence for more.
+fn ascend<T: Score>(graph: &FactorGraph<'_, T>) -> Vec<u32> {
+    let size = Dimensions::of(graph);
+    let mut memory = vec![0; Incidence::len(size.variables, size.edges)];
+    let incidence = Incidence::build(graph, &mut memory).expect("enough memory");
+    let mut labels = vec![0; size.variables];
+    let mut scratch = vec![T::default(); icm::scratch_len(&size)];
+    let _ = icm::ascend(graph, &incidence, &mut labels, 3, &mut scratch);
+    assert!(labels.iter().zip(graph.cards()).all(|(l, c)| l < c));
+    labels
+}
+
 /// Every engine for graphs on a field.
 fn use_field(image: &FieldImage<'_>, u: &mut Unstructured<'_>) -> Result<()> {
-    let item = (0..u.int_in_range(0..=3)?)
-        .map(|_| Ok((u.int_in_range(0..=image.attributes() as u32)?, u.arbitrary()?)));
-    let item = item.collect::<Result<Vec<(u32, f32)>>>()?;
-    let mut tables = vec![0.0; image.tables_len()];
-    if image.tables(&item, &mut tables).is_err() && image.tables(&[], &mut tables).is_err() {
-        return Ok(());
-    }
-    let _ = image.observe(&mut tables, u.int_in_range(0..=4)?, u.int_in_range(0..=3)?);
     for v in 0..image.variables().min(300) {
         let _ = (image.output(v).map(Iterator::count), image.label(v, 0).map(Iterator::count));
     }
-    let Ok(graph) = image.graph(&tables) else { return Ok(()) };
-    let _ = junction(image, graph);
+    match image.scalar() {
+        Scalar::F32 => use_floats(&image.field().expect("its own scalar"), u),
+        Scalar::I16 => use_units::<i16>(&image.field().expect("its own scalar"), u),
+        Scalar::I8 => use_units::<i8>(&image.field().expect("its own scalar"), u),
+    }
+}
+
+fn use_floats(view: &FieldView<'_, f32>, u: &mut Unstructured<'_>) -> Result<()> {
+    let Some(tables) = tables(view, u, |u| u.arbitrary())? else { return Ok(()) };
+    let Ok(graph) = view.graph(&tables) else { return Ok(()) };
+    let labels: u32 = graph.cards().iter().fold(0, |sum, &c| sum.saturating_add(c));
+    let _ = junction(view, graph, |run, fork| {
+        let mut marginals = vec![0.0; labels as usize];
+        if run.sum(fork).is_ok() && run.marginals(fork, &mut marginals).is_ok() {
+            assert!(marginals.iter().all(|p| (0.0..1.001).contains(p)));
+        }
+    });
     let size = Dimensions::of(&graph);
     let (mut words, mut reals) =
         (vec![0; Loopy::<f32>::words_len(&size)], vec![0.0; Loopy::<f32>::reals_len(&size)]);
@@ -176,11 +219,33 @@ fn use_field(image: &FieldImage<'_>, u: &mut Unstructured<'_>) -> Result<()> {
             let _ = loopy.decode(&mut vec![0; size.variables]);
         }
     }
+    ascend(&graph);
+    Ok(())
+}
+
+fn use_units<W: Weight<Value = i32, Score = i32>>(
+    view: &FieldView<'_, W>,
+    u: &mut Unstructured<'_>,
+) -> Result<()> {
+    let Some(tables) = tables(view, u, |u| u.arbitrary())? else { return Ok(()) };
+    // What was written is legal, whatever the image and the values.
+    let graph = view.graph(&tables).expect("scores in range");
+    let labels: u32 = graph.cards().iter().fold(0, |sum, &c| sum.saturating_add(c));
+    let _ = junction(view, graph, |run, fork| {
+        let Some(table) = view.log_add() else { return };
+        let mut marginals = vec![0; labels as usize];
+        if run.log_sum(table, fork).is_ok() && run.log_marginals(table, fork, &mut marginals).is_ok() {
+            assert!(marginals.iter().all(|&log| log <= 0));
+        }
+    });
+    let found = ascend(&graph);
+    let size = Dimensions::of(&graph);
     let mut memory = vec![0; Incidence::len(size.variables, size.edges)];
     let incidence = Incidence::build(&graph, &mut memory).expect("enough memory");
-    let mut labels = vec![0; size.variables];
-    let _ = icm::ascend(&graph, &incidence, &mut labels, 3, &mut vec![0.0; icm::scratch_len(&size)]);
-    assert!(labels.iter().zip(image.cards()).all(|(l, c)| l < c));
+    if let Some(table) = view.log_add() {
+        let (mut logs, mut scratch) = (vec![0; size.arity], vec![0; size.arity]);
+        let _ = log_conditional(&graph, &incidence, &found, 0, table, &mut logs, &mut scratch);
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::junction::{Fact, Junction, Memory};
 use gibbsite_core::infer::plan::Plan;
 use gibbsite_core::math::Real;
+use gibbsite_core::score::Score;
 
 /// The parts of a run's memory, to make one of them too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +47,11 @@ pub struct Desk<T> {
     temp: Vec<T>,
 }
 
-impl<T: Real> Desk<T> {
+impl<T: Score> Desk<T> {
     /// As much as `plan` asks for on a graph of this many variables.
     pub fn new(plan: &Plan<'_>, variables: usize) -> Self {
-        let junk = |len| vec![T::from_f64(7.5); len];
+        let seven = (0..7).fold(T::default(), |sum, _| sum.plus(T::ONE));
+        let junk = |len| vec![seven; len];
         Self {
             messages: junk(plan.messages_len()),
             facts: vec![Fact::default(); plan.clusters()],
@@ -93,7 +95,7 @@ impl<T: Real> Desk<T> {
 }
 
 /// Opens a plan with exactly the memory that this takes.
-pub fn open<'p, T: Real>(words: &'p [u32], graph: &FactorGraph<'_, T>) -> Result<Plan<'p>, InferError> {
+pub fn open<'p, T: Score>(words: &'p [u32], graph: &FactorGraph<'_, T>) -> Result<Plan<'p>, InferError> {
     Plan::open(words, graph, &mut vec![9; Plan::open_len(graph.variables(), graph.factors())])
 }
 

@@ -4,6 +4,7 @@ use crate::desk::Found;
 use gibbsite::data::network::Network;
 use gibbsite_core::graph::FactorGraph;
 use gibbsite_core::math::Real;
+use gibbsite_core::score::Score;
 
 /// A model as plain data: `P(x) ∝ exp Σ_k table_k(x_scope_k)`, the last variable of a scope fastest.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -176,6 +177,11 @@ impl Model {
 
     /// The model as flat arrays of a scalar.
     pub fn flat<T: Real>(&self) -> Flat<T> {
+        self.flat_by(T::from_f64)
+    }
+
+    /// The model as flat arrays of what a log-potential is turned into.
+    pub fn flat_by<T>(&self, turn: impl Fn(f64) -> T) -> Flat<T> {
         let mut flat = Flat {
             cards: self.cards.clone(),
             scope_start: vec![0],
@@ -185,7 +191,7 @@ impl Model {
         };
         for (scope, table) in &self.factors {
             flat.scope.extend(scope);
-            flat.values.extend(table.iter().map(|&v| T::from_f64(v)));
+            flat.values.extend(table.iter().map(|&v| turn(v)));
             flat.scope_start.push(flat.scope.len() as u32);
             flat.table_start.push(flat.values.len() as u32);
         }
@@ -208,7 +214,7 @@ pub struct Flat<T> {
     pub values: Vec<T>,
 }
 
-impl<T: Real> Flat<T> {
+impl<T: Score> Flat<T> {
     /// The checked view.
     pub fn graph(&self) -> FactorGraph<'_, T> {
         FactorGraph::new(&self.cards, &self.scope_start, &self.scope, &self.table_start, &self.values)

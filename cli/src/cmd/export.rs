@@ -78,6 +78,14 @@ pub(super) fn size(bytes: usize) -> String {
     if bytes < 4096 { format!("{bytes} bytes") } else { format!("{:.1} KiB", bytes as f64 / 1024.0) }
 }
 
+/// An error, with what is proven of it in fixed point.
+fn bounded(scalar: Scalar, error: f64, bound: f64) -> String {
+    match scalar {
+        Scalar::F32 => format!("{error:.2e}"),
+        _ => format!("{error:.2e} (bound {bound:.2e})"),
+    }
+}
+
 fn as_text(
     config: &config::Export,
     exported: &Exported,
@@ -106,11 +114,8 @@ fn as_text(
     if let Some(info) = checked {
         line("checked on", format!("{} sequences, {} items", info.sequences, info.items));
         line("other labels", format!("{} items", info.different_labels));
-        let bound = match config.params.scalar {
-            Scalar::F32 => String::new(),
-            _ => format!(" (bound {:.2e})", info.score_error_bound),
-        };
-        line("worst error of a score", format!("{:.2e}{bound}", info.worst_score_error));
+        let scalar = config.params.scalar;
+        line("worst error of a score", bounded(scalar, info.worst_score_error, info.score_error_bound));
         line("  of a probability", format!("{:.2e}", info.worst_probability_error));
     }
     Ok(text)

@@ -8,6 +8,7 @@ use crate::arena::rows;
 use crate::error::{InferError, need};
 use crate::infer::chain::{Chain, Transitions};
 use crate::infer::stream::{Decoder, Steps, decoder_len, whole_back_len};
+use crate::log_add::LogAdd;
 use core::marker::PhantomData;
 
 /// An attribute of an item and its value.
@@ -89,8 +90,8 @@ impl<'a, W: Weight> ChainView<'a, W> {
         self.image.scales()
     }
 
-    pub(super) fn log_add(&self) -> Option<log_add::Table<'a>> {
-        log_add::Table::open(self.image.sections().get(id::LOG_ADD)?)
+    pub(super) fn log_add(&self) -> Option<LogAdd<'a>> {
+        LogAdd::open(self.image.sections().get(id::LOG_ADD)?)
     }
 
     /// Rows of transitions, one for each label that is come to.

@@ -1,16 +1,16 @@
 //! A field over the columns of a table in an image: its factor graph, and a junction tree if it is narrow enough.
 //!
-//! The structure stays in flash; the tables are written to memory for each sample, because attributes move them:
-//! `log ψ_k(y) = constant_k(y) + Σ_(a, value) value · w_{a,k}(y)`. Any engine for factor graphs then runs on them.
+//! [`FieldImage`] is its structure, [`FieldView`](super::FieldView) the structure with its numbers.
 
-use super::packed::{Texts, ascending};
+use super::field_view::FieldView;
+use super::packed::{Texts, ascending, packed_len};
 use super::section::Sections;
-use super::{Text, Weight, check_names, id, lookup, open_sections};
-use crate::error::{GraphError, ImageError, InferError, SectionFault, need};
-use crate::graph::FactorGraph;
+use super::{Scalar, Scales, Text, Weight, check_names, id, lookup, open_sections};
+use crate::error::{ImageError, SectionFault};
 use crate::infer::loopy::Dimensions;
-use crate::infer::plan::Plan;
+use crate::log_add::LogAdd;
 use crate::table::MAX_SCOPE;
+use core::marker::PhantomData;
 
 /// A checked image of a field.
 ///
@@ -21,13 +21,13 @@ use crate::table::MAX_SCOPE;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct FieldImage<'a> {
-    sections: Sections<'a>,
+    pub(super) sections: Sections<'a>,
 }
 
 impl<'a> FieldImage<'a> {
-    /// Checks an image as [`Image::open`](super::Image::open) does, sections in ascending order: after that the structure is that of a
+    /// Checks an image as [`Image::open`](super::Image::open) does, sections in ascending order but for the scales, which come after the shape: after that the structure is that of a
     /// factor graph whose factor `v` is over variable `v` alone, for each variable, and all numbers are log-potentials. The
-    /// junction tree is left to [`plan`](Self::plan), which needs memory.
+    /// junction tree is left to [`FieldView::plan`], which needs memory.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -35,6 +35,7 @@ impl<'a> FieldImage<'a> {
         let knows = |s| s <= id::STRINGS || (id::FIELD..=id::FIELD_LAST).contains(&s);
         let image = Self { sections: open_sections(words, knows)? };
         image.check_shape()?;
+        image.check_scales()?;
         image.check_starts(id::SCOPE_STARTS, image.factors(), image.shape(2))?;
         image.sections.sized(id::SCOPES, Some(image.shape(2)))?;
         image.check_starts(id::TABLE_STARTS, image.factors(), image.tables_len())?;
@@ -87,12 +88,31 @@ impl<'a> FieldImage<'a> {
     /// All tables and weights.
     #[inline(never)]
     fn check_numbers(&self) -> Result<(), ImageError> {
-        let (entries, weights) = (self.tables_len(), self.weights());
-        ok(id::TABLES, f32::legal_transitions(self.sections.sized(id::TABLES, Some(entries))?))?;
+        let (entries, weights, scalar) = (self.tables_len(), self.weights(), self.scalar());
+        let tables = self.sections.sized(id::TABLES, Some(scalar.row_len(entries)))?;
         self.check_starts(id::WEIGHT_STARTS, self.attributes(), weights)?;
         let places = self.sections.sized(id::WEIGHT_PLACES, Some(weights))?;
         ok(id::WEIGHT_PLACES, places.iter().all(|&at| (at as usize) < entries))?;
-        ok(id::WEIGHTS, f32::legal_states(self.sections.sized(id::WEIGHTS, Some(weights))?))
+        let weights = self.sections.sized(id::WEIGHTS, Some(packed_len(weights, scalar.packing())))?;
+        if scalar == Scalar::F32 {
+            ok(id::TABLES, f32::legal_transitions(tables))?;
+            ok(id::WEIGHTS, f32::legal_states(weights))?;
+        }
+        Ok(())
+    }
+
+    /// What units are worth, and the table of sums.
+    #[inline(never)]
+    fn check_scales(&self) -> Result<(), ImageError> {
+        if let Some(section) = self.sections.get(id::FIELD_SCALES) {
+            let scalar = section.first().and_then(|&s| Scalar::from_word(s));
+            let scales = section.get(1..).zip(scalar).and_then(|(s, scalar)| Scales::open(s, scalar));
+            ok(id::FIELD_SCALES, scales.is_some())?;
+        }
+        if let Some(section) = self.sections.get(id::FIELD_LOG_ADD) {
+            ok(id::FIELD_LOG_ADD, LogAdd::open(section).is_some())?;
+        }
+        Ok(())
     }
 
     #[inline(never)]
@@ -126,7 +146,7 @@ impl<'a> FieldImage<'a> {
         self.shape(1)
     }
 
-    /// Entries of all tables: what [`tables`](Self::tables) writes.
+    /// Entries of all tables: what [`FieldView::tables`] writes.
     pub fn tables_len(&self) -> usize {
         self.shape(3)
     }
@@ -196,96 +216,33 @@ impl<'a> FieldImage<'a> {
         lookup::find(self.sections.get(id::ATTRIBUTES)?, strings, name)
     }
 
-    /// Writes the tables of a sample with these attributes and values. An attribute may stand there several times.
-    ///
-    /// # Errors
-    /// [`InferError::Memory`] if `out` is shorter than [`tables_len`](Self::tables_len), [`InferError::Attribute`],
-    /// [`InferError::BadValue`] for values that are no finite numbers: `out` is then as it was.
-    pub fn tables(&self, attributes: &[(u32, f32)], out: &mut [f32]) -> Result<(), InferError> {
-        self.tables_of(attributes.iter().copied(), out)
-    }
-
-    /// [`tables`](Self::tables) of attributes that do not lie in memory as pairs.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn tables_of(
-        &self,
-        attributes: impl Iterator<Item = (u32, f32)> + Clone,
-        out: &mut [f32],
-    ) -> Result<(), InferError> {
-        need(self.tables_len(), out.len())?;
-        let starts = self.sections.known(id::WEIGHT_STARTS);
-        for (attribute, value) in attributes.clone() {
-            if attribute as usize >= self.attributes() {
-                return Err(InferError::Attribute(attribute));
-            }
-            if !value.is_finite() {
-                return Err(InferError::BadValue);
-            }
-        }
-        for (o, &word) in out.iter_mut().zip(self.sections.known(id::TABLES)) {
-            *o = f32::from_bits(word);
-        }
-        let (places, weights) = (self.sections.known(id::WEIGHT_PLACES), self.sections.known(id::WEIGHTS));
-        for (attribute, value) in attributes {
-            let Some(range) = between(starts, attribute as usize) else { continue };
-            let each = places.get(range.clone()).unwrap_or(&[]).iter().zip(weights.get(range).unwrap_or(&[]));
-            for (&at, &w) in each {
-                if let Some(o) = out.get_mut(at as usize) {
-                    *o += f32::from_bits(w) * value;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Forbids all labels of a variable but one, in tables that [`tables`](Self::tables) wrote: the label is known.
-    ///
-    /// # Errors
-    /// [`InferError::Shape`] if there is no such variable or label, or the tables are too short: they are then as they were.
-    pub fn observe(&self, tables: &mut [f32], variable: usize, label: u32) -> Result<(), InferError> {
-        let known = self.cards().get(variable).is_some_and(|&c| label < c);
-        let range = between(self.sections.known(id::TABLE_STARTS), variable).filter(|_| known);
-        let table = range.and_then(|r| tables.get_mut(r)).ok_or(InferError::Shape)?;
-        for (l, entry) in table.iter_mut().enumerate() {
-            if l != label as usize {
-                *entry = f32::NEG_INFINITY;
-            }
-        }
-        Ok(())
-    }
-
-    /// The factor graph of tables that [`tables`](Self::tables) wrote.
-    ///
-    /// # Errors
-    /// A [`GraphError`] if the tables are too short or hold NaN or `+inf` (weights and values that overflow).
-    pub fn graph<'t>(&self, tables: &'t [f32]) -> Result<FactorGraph<'t, f32>, GraphError>
-    where
-        'a: 't,
-    {
-        let tables = tables.get(..self.tables_len()).ok_or(GraphError::Offsets)?;
-        let s = &self.sections;
-        FactorGraph::new(
-            s.known(id::CARDS),
-            s.known(id::SCOPE_STARTS),
-            s.known(id::SCOPES),
-            s.known(id::TABLE_STARTS),
-            tables,
-        )
-    }
-
     /// Whether the image has a junction tree, for exact answers whatever the cycles.
     pub fn has_plan(&self) -> bool {
         self.sections.get(id::PLAN).is_some()
     }
 
-    /// Its junction tree, checked for a graph of this image. `memory`: as [`Plan::open`] says.
+    /// What its numbers are.
+    pub fn scalar(&self) -> Scalar {
+        let scales = self.sections.get(id::FIELD_SCALES);
+        scales.and_then(|s| Scalar::from_word(*s.first()?)).unwrap_or(Scalar::F32)
+    }
+
+    /// What its fixed-point numbers are worth; [`Scales::transition_error`] is that of a constant.
+    pub fn scales(&self) -> Scales {
+        let section = self.sections.get(id::FIELD_SCALES).and_then(|s| s.split_first());
+        section.and_then(|(_, s)| Scales::open(s, self.scalar())).unwrap_or(Scales::of_f32())
+    }
+
+    /// The field with its numbers, to write tables for samples.
     ///
     /// # Errors
-    /// [`InferError::Plan`] if there is none (word 0) or it is not one of this graph.
-    pub fn plan(&self, graph: &FactorGraph<'_, f32>, memory: &mut [u32]) -> Result<Plan<'a>, InferError> {
-        Plan::open(self.sections.get(id::PLAN).ok_or(InferError::Plan(0))?, graph, memory)
+    /// [`ImageError::Scalar`] if its numbers are of another kind.
+    pub fn field<W: Weight>(&self) -> Result<FieldView<'a, W>, ImageError> {
+        if W::SCALAR == self.scalar() {
+            Ok(FieldView { image: *self, scalar: PhantomData })
+        } else {
+            Err(ImageError::Scalar(self.scalar()))
+        }
     }
 }
 
@@ -294,7 +251,7 @@ fn ok(section: u32, good: bool) -> Result<(), ImageError> {
 }
 
 /// Where something lies whose starts these are.
-fn between(starts: &[u32], i: usize) -> Option<core::ops::Range<usize>> {
+pub(super) fn between(starts: &[u32], i: usize) -> Option<core::ops::Range<usize>> {
     let (&from, &to) = (starts.get(i)?, starts.get(i.checked_add(1)?)?);
     Some(from as usize..to as usize)
 }

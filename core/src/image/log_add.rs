@@ -1,40 +1,17 @@
-//! Marginals in fixed point: sums of exponentials by a table.
+//! Marginals of chains in fixed point: sums of exponentials by a table.
 
 use super::chain::ChainView;
 use super::scalar::{FLOOR, NONE, THRESHOLD, Weight};
 use crate::error::{InferError, need};
+use crate::log_add::LogAdd;
 
-/// `log(1 + e^{-d·u})` in units, for differences `d` that are cut into steps of `2^shift` units: the value in the middle
-/// of each step. Beyond the last step it is 0.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Table<'a> {
-    shift: u32,
-    /// Two in a word.
-    values: &'a [u32],
-}
-
-impl<'a> Table<'a> {
-    pub(crate) fn open(section: &'a [u32]) -> Option<Self> {
-        let (&shift, values) = section.split_first()?;
-        (shift < 31).then_some(Self { shift, values })
+/// The sum of what can be.
+fn sum_of(table: &LogAdd<'_>, terms: impl Iterator<Item = i32>) -> i32 {
+    let mut sum = NONE;
+    for x in terms.filter(|&x| THRESHOLD <= x) {
+        sum = if sum == NONE { x } else { table.add(sum, x) };
     }
-
-    /// `log(e^a + e^b)`.
-    #[inline]
-    fn add(&self, a: i32, b: i32) -> i32 {
-        let (high, low) = if a < b { (b, a) } else { (a, b) };
-        let step = (high.wrapping_sub(low) as u32 >> (self.shift & 31)) as usize;
-        let more = self.values.get(step >> 1).map_or(0, |w| (w >> ((step & 1) << 4)) & 0xffff);
-        high.wrapping_add(more as i32)
-    }
-
-    fn sum(&self, terms: impl Iterator<Item = i32>) -> i32 {
-        let mut sum = NONE;
-        for x in terms.filter(|&x| THRESHOLD <= x) {
-            sum = if sum == NONE { x } else { self.add(sum, x) };
-        }
-        sum
-    }
+    sum
 }
 
 /// Entries of memory that [`ChainView::log_marginals`] needs.
@@ -78,7 +55,7 @@ impl<W: Weight<Score = i32>> ChainView<'_, W> {
         while let Some((row, after)) = rest.split_at_mut_checked(labels).filter(|r| !r.0.is_empty()) {
             for (to, score) in row.iter_mut().enumerate() {
                 let all = before.iter().enumerate();
-                let sum = table.sum(all.map(|(from, &a)| plus(a, self.units(from, to))));
+                let sum = sum_of(&table, all.map(|(from, &a)| plus(a, self.units(from, to))));
                 *score = plus(sum, *score);
             }
             W::settle(row, &mut ignored)?;
@@ -87,7 +64,7 @@ impl<W: Weight<Score = i32>> ChainView<'_, W> {
         // Back, from the end.
         let at = rows.len().saturating_sub(labels);
         let Some((mut ahead, last)) = rows.split_at_mut_checked(at) else { return Ok(()) };
-        let sum = table.sum(last.iter().copied());
+        let sum = sum_of(&table, last.iter().copied());
         last.iter_mut().for_each(|v| *v = plus(*v, sum.wrapping_neg()));
         let mut gamma: &[i32] = last;
         while let Some((before, alpha)) =
@@ -95,12 +72,12 @@ impl<W: Weight<Score = i32>> ChainView<'_, W> {
         {
             for ((to, g), &p) in memory.iter_mut().enumerate().zip(gamma) {
                 let all = alpha.iter().enumerate();
-                let sum = table.sum(all.map(|(from, &a)| plus(a, self.units(from, to))));
+                let sum = sum_of(&table, all.map(|(from, &a)| plus(a, self.units(from, to))));
                 *g = if sum < THRESHOLD { NONE } else { plus(p, sum.wrapping_neg()) };
             }
             for (from, a) in alpha.iter_mut().enumerate() {
                 let all = memory.iter().enumerate();
-                let sum = table.sum(all.map(|(to, &g)| plus(g, self.units(from, to))));
+                let sum = sum_of(&table, all.map(|(to, &g)| plus(g, self.units(from, to))));
                 let log = plus(*a, sum);
                 *a = if sum < THRESHOLD || log < THRESHOLD { NONE } else { log.clamp(FLOOR, 0) };
             }

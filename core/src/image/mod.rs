@@ -12,11 +12,12 @@
 //! | `chain` | a linear chain: scores of items, transitions, decoding |
 //! | `log_add`, `smooth` | marginals in fixed point; in single precision |
 //! | `gaussian` | a Gaussian CRF |
-//! | `field` | a field over the columns of a table: its factor graph and junction tree |
+//! | `field`, `field_view` | a field over the columns of a table: its structure; its numbers, graph and junction tree |
 
 mod chain;
 mod checksum;
 mod field;
+mod field_view;
 mod gaussian;
 mod log_add;
 mod lookup;
@@ -28,6 +29,7 @@ mod smooth;
 pub use chain::{ChainView, Item, chain_memory};
 pub use checksum::Checksum;
 pub use field::FieldImage;
+pub use field_view::FieldView;
 pub use gaussian::{GaussianImage, GaussianView, MAX_REALS, gaussian_floats, gaussian_memory};
 pub use log_add::marginals_len;
 pub use lookup::hash;
@@ -38,6 +40,7 @@ pub use smooth::smooth_len;
 
 use crate::arena::rows;
 use crate::error::{ImageError, SectionFault};
+use crate::log_add::LogAdd;
 pub(crate) use packed::ascending;
 use packed::{Texts, packed_len};
 use scalar::fixed::half;
@@ -69,7 +72,7 @@ pub struct Scales {
     pub forbids: bool,
     /// No weight of a state is further from the model's.
     pub weight_error: f32,
-    /// No transition is further from the model's.
+    /// No transition (of a field: no constant) is further from the model's.
     pub transition_error: f32,
 }
 
@@ -136,7 +139,7 @@ impl<'a> Image<'a> {
             }
         }
         if let Some(section) = sections.get(id::LOG_ADD) {
-            ok(id::LOG_ADD, log_add::Table::open(section).is_some())?;
+            ok(id::LOG_ADD, LogAdd::open(section).is_some())?;
         }
         Ok(Self { sections, scalar })
     }

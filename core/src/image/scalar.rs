@@ -6,7 +6,8 @@
 
 use super::packed::{byte, packed_len};
 use crate::error::InferError;
-use crate::math::{Real, maximum};
+use crate::math::maximum;
+use crate::score::{LIMIT, Score};
 use crate::wide::Compensated;
 
 /// What the weights of an image are.
@@ -58,7 +59,7 @@ pub trait Weight: Copy + core::fmt::Debug + 'static {
     /// Its name in an image.
     const SCALAR: Scalar;
     /// What weights and values add up to.
-    type Score: Copy + PartialOrd + Default + core::fmt::Debug;
+    type Score: Score;
     /// The value of an attribute.
     type Value: Copy + core::fmt::Debug;
     /// Sums of scores over many items.
@@ -68,6 +69,8 @@ pub trait Weight: Copy + core::fmt::Debug + 'static {
 
     /// Whether a value may be used: no NaN, no infinity.
     fn legal_value(value: Self::Value) -> bool;
+    /// A value without its sign, as a plain number.
+    fn magnitude(value: Self::Value) -> f32;
     /// Whether all words of state weights are weights.
     fn legal_states(words: &[u32]) -> bool;
     /// Whether all words of transitions are scores or forbidden.
@@ -90,6 +93,12 @@ pub trait Weight: Copy + core::fmt::Debug + 'static {
     fn to_f32(score: Self::Score, unit: f32) -> f32;
     /// A total in natural logarithms.
     fn total_to_f32(total: Self::Total, unit: f32) -> f32;
+    /// The constant at a place of a field's tables, in units; forbidden if it is that.
+    fn constant(words: &[u32], at: usize) -> Self::Score;
+    /// Brings an entry of a field's tables into range that began as this constant; whether something had to be cut off.
+    fn confine(entry: &mut Self::Score, constant: impl Fn() -> Self::Score) -> bool;
+    /// The score of all factors of a field in natural logarithms.
+    fn sum_to_f32(sum: <Self::Score as Score>::Total, unit: f32) -> f32;
 }
 
 impl Weight for f32 {
@@ -103,6 +112,11 @@ impl Weight for f32 {
     #[inline]
     fn legal_value(value: f32) -> bool {
         value.is_finite()
+    }
+
+    #[inline]
+    fn magnitude(value: f32) -> f32 {
+        value.abs()
     }
 
     #[inline]
@@ -191,6 +205,22 @@ impl Weight for f32 {
     fn total_to_f32(total: [f32; 2], _: f32) -> f32 {
         Compensated::from_parts(total).value()
     }
+
+    #[inline]
+    fn constant(words: &[u32], at: usize) -> f32 {
+        words.get(at).map_or(0.0, |&w| f32::from_bits(w))
+    }
+
+    #[inline]
+    fn confine(_: &mut f32, _: impl Fn() -> f32) -> bool {
+        // What is too large is infinite, and seen by the graph.
+        false
+    }
+
+    #[inline]
+    fn sum_to_f32(sum: f32, _: f32) -> f32 {
+        sum
+    }
 }
 
 /// What both widths of fixed point share.
@@ -219,6 +249,16 @@ pub(super) mod fixed {
             cut |= kept != *v;
             *v = kept;
         }
+        cut
+    }
+
+    #[inline]
+    pub(super) fn confine(entry: &mut i32, constant: impl Fn() -> i32) -> bool {
+        // Whatever was added to it, what is forbidden stays so.
+        let kept =
+            if constant() == i32::NEG_INFINITY { i32::NEG_INFINITY } else { (*entry).clamp(-LIMIT, LIMIT) };
+        let cut = kept != *entry && kept != i32::NEG_INFINITY;
+        *entry = kept;
         cut
     }
 
@@ -300,6 +340,11 @@ macro_rules! fixed {
             }
 
             #[inline]
+            fn magnitude(value: i32) -> f32 {
+                value.unsigned_abs() as f32 / ONE as f32
+            }
+
+            #[inline]
             fn legal_states(_: &[u32]) -> bool {
                 true
             }
@@ -354,6 +399,24 @@ macro_rules! fixed {
             #[inline]
             fn total_to_f32(total: i64, unit: f32) -> f32 {
                 total as f32 * unit
+            }
+
+            #[inline]
+            fn constant(words: &[u32], at: usize) -> i32 {
+                match fixed::half(words, at) {
+                    FORBIDDEN => i32::NEG_INFINITY,
+                    c => i32::from(c),
+                }
+            }
+
+            #[inline]
+            fn confine(entry: &mut i32, constant: impl Fn() -> i32) -> bool {
+                fixed::confine(entry, constant)
+            }
+
+            #[inline]
+            fn sum_to_f32(sum: i64, unit: f32) -> f32 {
+                sum as f32 * unit
             }
         }
     };

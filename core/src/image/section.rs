@@ -58,6 +58,10 @@ pub mod id {
     pub const OUTPUT_LABELS: u32 = 42;
     /// A junction tree.
     pub const PLAN: u32 = 43;
+    /// What the numbers of a field in fixed point are, and what their units are worth.
+    pub const FIELD_SCALES: u32 = 44;
+    /// `log(1 + e^-d)` in units, of a field.
+    pub const FIELD_LOG_ADD: u32 = 45;
     /// The largest number that a field can have.
     pub(crate) const FIELD_LAST: u32 = 47;
     /// Gaussian CRF: counts, memory. An image with this section holds one.

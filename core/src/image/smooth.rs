@@ -5,7 +5,8 @@ use super::ChainView;
 use crate::arena::{rows, rows_mut};
 use crate::error::{InferError, need};
 use crate::lanes::Lane;
-use crate::math::{Real, maximum};
+use crate::math::maximum;
+use crate::score::Score;
 
 /// Entries of memory that [`ChainView::marginals`] needs.
 pub const fn smooth_len(labels: usize) -> usize {

@@ -8,12 +8,14 @@ use super::layout::LOST;
 use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};
+use crate::log_add::LogAdd;
 use crate::math::{Real, softmax};
+use crate::score::Score;
 use crate::stride::{self, Axis};
 
 /// For each label `x` of `v`: `score(x) = Σ_{k∋v} log ψ_k(x, labels)` over the finite entries, and
 /// `violated(x)`, how many were `-inf`. Both slices have the arity of `v`.
-pub(super) fn weigh<T: Real>(
+pub(super) fn weigh<T: Score>(
     graph: &FactorGraph<'_, T>,
     incidence: &Incidence<'_>,
     labels: &[u32],
@@ -21,9 +23,13 @@ pub(super) fn weigh<T: Real>(
     score: &mut [T],
     violated: &mut [T],
 ) -> Result<(), InferError> {
-    score.fill(T::zero());
-    violated.fill(T::zero());
-    for &e in incidence.edges(VarId(v)) {
+    score.fill(T::default());
+    violated.fill(T::default());
+    let edges = incidence.edges(VarId(v));
+    if edges.len() > T::MOST {
+        return Err(InferError::BadValue);
+    }
+    for &e in edges {
         let k = incidence.factor(e);
         let (mut at, mut step, mut stride) = (0usize, 1usize, 1usize);
         for &u in graph.scope(k).iter().rev() {
@@ -37,9 +43,9 @@ pub(super) fn weigh<T: Real>(
         let entries = graph.table(k).get(at..).ok_or(LOST)?.iter().step_by(stride.max(1));
         for ((s, c), &t) in score.iter_mut().zip(violated.iter_mut()).zip(entries) {
             if t == T::NEG_INFINITY {
-                *c += T::one();
+                *c = c.plus(T::ONE);
             } else {
-                *s += t;
+                *s = s.plus(t);
             }
         }
     }
@@ -97,7 +103,7 @@ pub(super) fn count_forbidden<T: Real>(axes: &[Axis], violated: &mut [T], from: 
 
 /// Labels in range, one per variable.
 #[inline(never)]
-pub(super) fn check_labels<T: Real>(graph: &FactorGraph<'_, T>, labels: &[u32]) -> Result<(), InferError> {
+pub(super) fn check_labels<T: Score>(graph: &FactorGraph<'_, T>, labels: &[u32]) -> Result<(), InferError> {
     let fit = labels.len() == graph.variables() && labels.iter().zip(graph.cards()).all(|(l, c)| l < c);
     if fit { Ok(()) } else { Err(InferError::Shape) }
 }
@@ -145,8 +151,39 @@ pub fn conditional<T: Real>(
     Ok(())
 }
 
+/// [`conditional`] in fixed point: `log P(x_v | all others)` in units, by additions, comparisons and a table. What cannot be is [forbidden](crate::score).
+///
+/// With `L` labels each is off by at most `(L-1)·e`, `e` as [marginals](crate::infer::junction::Junction::log_marginals) have it.
+///
+/// # Errors
+/// As there; [`InferError::BadValue`] for a variable in more than [`Score::MOST`] factors.
+#[inline(never)]
+pub fn log_conditional(
+    graph: &FactorGraph<'_, i32>,
+    incidence: &Incidence<'_>,
+    labels: &[u32],
+    v: u32,
+    table: LogAdd<'_>,
+    out: &mut [i32],
+    scratch: &mut [i32],
+) -> Result<(), InferError> {
+    check_labels(graph, labels)?;
+    let card = graph.card(VarId(v));
+    if card == 0 {
+        return Err(InferError::Shape);
+    }
+    need(card, out.len().min(scratch.len()))?;
+    let (out, violated) =
+        (out.get_mut(..card).unwrap_or(&mut []), scratch.get_mut(..card).unwrap_or(&mut []));
+    weigh(graph, incidence, labels, v, out, violated)?;
+    keep_fewest(out, violated);
+    let sum = out.iter().fold(i32::NEG_INFINITY, |sum, &x| table.add(sum, x));
+    out.iter_mut().for_each(|x| *x = x.behind(sum).min(0));
+    Ok(())
+}
+
 /// Rules out what violates more factors than it must.
-pub(super) fn keep_fewest<T: Real>(weight: &mut [T], violated: &[T]) {
+pub(super) fn keep_fewest<T: Score>(weight: &mut [T], violated: &[T]) {
     let fewest = violated.iter().fold(T::INFINITY, |m, &c| m.smaller(c));
     for (w, &c) in weight.iter_mut().zip(violated) {
         if c > fewest {

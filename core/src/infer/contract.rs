@@ -13,7 +13,9 @@
 use super::fork::{Fork, Job, Span};
 use super::plan::MAX_INPUTS;
 use crate::error::InferError;
+use crate::log_add::LogAdd;
 use crate::math::{Real, log_add_exp, log_sum_exp};
+use crate::score::Score;
 use crate::stride::{self, Axis};
 use crate::table::MAX_SCOPE;
 
@@ -21,7 +23,7 @@ use crate::table::MAX_SCOPE;
 const OPERANDS: usize = MAX_INPUTS + 2;
 
 /// The pair `(⊗, ⊕)` that a contraction uses.
-pub(crate) trait Semiring<T: Real>: Copy + Send + Sync {
+pub(crate) trait Semiring<T: Score>: Copy + Send + Sync {
     /// Neutral element of `plus`, annihilator of `times`.
     fn zero(self) -> T;
     /// Neutral element of `times`.
@@ -35,13 +37,12 @@ pub(crate) trait Semiring<T: Real>: Copy + Send + Sync {
 /// `(×, +)` on potentials.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Linear;
-/// `(+, max)` or `(+, log-add-exp)` on log-potentials; the latter is slow, but nothing underflows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Logarithmic<const MAX: bool>;
 /// `(+, max)` on log-potentials.
-pub(crate) const MAX_PLUS: Logarithmic<true> = Logarithmic;
-/// `(+, log-add-exp)` on log-potentials.
-pub(crate) const LOG_SUM: Logarithmic<false> = Logarithmic;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaxPlus;
+/// `(+, log-add-exp)` on log-potentials: slow, but nothing underflows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogSum;
 
 impl<T: Real> Semiring<T> for Linear {
     #[inline(always)]
@@ -62,7 +63,26 @@ impl<T: Real> Semiring<T> for Linear {
     }
 }
 
-impl<T: Real, const MAX: bool> Semiring<T> for Logarithmic<MAX> {
+impl<T: Score> Semiring<T> for MaxPlus {
+    #[inline(always)]
+    fn zero(self) -> T {
+        T::NEG_INFINITY
+    }
+    #[inline(always)]
+    fn one(self) -> T {
+        T::default()
+    }
+    #[inline(always)]
+    fn times(self, a: T, b: T) -> T {
+        a.plus(b)
+    }
+    #[inline(always)]
+    fn plus(self, a: T, b: T) -> T {
+        a.larger(b)
+    }
+}
+
+impl<T: Real> Semiring<T> for LogSum {
     #[inline(always)]
     fn zero(self) -> T {
         T::NEG_INFINITY
@@ -77,10 +97,30 @@ impl<T: Real, const MAX: bool> Semiring<T> for Logarithmic<MAX> {
     }
     #[inline(always)]
     fn plus(self, a: T, b: T) -> T {
-        if MAX { a.larger(b) } else { log_add_exp(a, b) }
+        log_add_exp(a, b)
     }
     /// One logarithm for a row instead of one for each entry.
-    const ROWS: Option<fn(&[T]) -> T> = if MAX { None } else { Some(log_sum_exp) };
+    const ROWS: Option<fn(&[T]) -> T> = Some(log_sum_exp);
+}
+
+/// `(+, log-add by a table)` on log-potentials in units. What is forbidden is too far behind for the table to add anything.
+impl Semiring<i32> for LogAdd<'_> {
+    #[inline(always)]
+    fn zero(self) -> i32 {
+        i32::NEG_INFINITY
+    }
+    #[inline(always)]
+    fn one(self) -> i32 {
+        0
+    }
+    #[inline(always)]
+    fn times(self, a: i32, b: i32) -> i32 {
+        Score::plus(a, b)
+    }
+    #[inline(always)]
+    fn plus(self, a: i32, b: i32) -> i32 {
+        self.add(a, b)
+    }
 }
 
 /// The loops of one contraction, as words in the caller's memory: a device has little stack for what lies there anyway.
@@ -323,7 +363,7 @@ const CHUNK_WORK: usize = 1 << 15;
 /// Runs a contraction through `fork`: the inputs lie in `inputs`, where the loops say, and they and `out` must have the sizes of
 /// their scopes. The span of the result is only `measured` where somebody wants it.
 #[inline(never)]
-pub(crate) fn contract<T: Real, S: Semiring<T>>(
+pub(crate) fn contract<T: Score, S: Semiring<T>>(
     loops: &Loops<'_>,
     semiring: S,
     inputs: &[T],
@@ -369,7 +409,7 @@ fn each_bit(mut bits: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-impl<T: Real, S: Semiring<T>> Job<T> for Contract<'_, T, S> {
+impl<T: Score, S: Semiring<T>> Job<T> for Contract<'_, T, S> {
     fn temp_len(&self) -> usize {
         self.loops.block()
     }
@@ -405,7 +445,7 @@ struct Work<'a, T, S> {
 
 // On a desk all of these must be inlined, or they are not compiled for its vector instructions (`par.rs` of the desk); on a device
 // they are called one after the other, so that their stack is not needed at the same time.
-impl<T: Real, S: Semiring<T>> Work<'_, T, S> {
+impl<T: Score, S: Semiring<T>> Work<'_, T, S> {
     /// Looks at how the operands lie, and goes to the segment with this number.
     #[cfg_attr(target_os = "none", inline(never))]
     #[cfg_attr(not(target_os = "none"), inline(always))]

@@ -3,7 +3,7 @@
 //! Core runs them one after the other ([`Sequential`]); a desk implements [`Fork`] with threads. The result does not depend on it.
 
 use crate::error::InferError;
-use crate::math::Real;
+use crate::score::Score;
 
 /// Largest and smallest entry of a table, the semiring's zeros left out. Both are exact whatever the order
 /// in which parts are joined.
@@ -15,7 +15,7 @@ pub struct Span<T> {
     pub low: T,
 }
 
-impl<T: Real> Span<T> {
+impl<T: Score> Span<T> {
     /// The span of nothing.
     #[inline(always)]
     pub fn empty() -> Self {
@@ -86,7 +86,7 @@ pub struct Sequential<'m, T> {
     pub temp: &'m mut [T],
 }
 
-impl<T: Real> Fork<T> for Sequential<'_, T> {
+impl<T: Score> Fork<T> for Sequential<'_, T> {
     fn run<J: Job<T>>(&mut self, out: &mut [T], chunk_len: usize, job: &J) -> Result<Span<T>, InferError> {
         crate::error::need(job.temp_len(), self.temp.len())?;
         if cfg!(target_os = "none") {

@@ -4,15 +4,15 @@ use super::blanket::{check_labels, weigh};
 use super::layout::{Dimensions, LOST, check_entries};
 use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
-use crate::math::Real;
+use crate::score::Score;
 
 /// How an ascent went.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Info<T> {
+pub struct Info<Total> {
     /// Sweeps over all variables, the last one without a change if `converged`.
     pub sweeps: u32,
     /// `Σ log ψ` of the final assignment; `-inf` if it is forbidden.
-    pub log_potential: T,
+    pub log_potential: Total,
     /// Whether no single variable can be changed for the better.
     pub converged: bool,
 }
@@ -41,13 +41,13 @@ pub const fn scratch_len(size: &Dimensions) -> usize {
 /// assert_eq!((labels, info.log_potential, info.converged), ([1, 1], 4.0, true));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-pub fn ascend<T: Real>(
+pub fn ascend<T: Score>(
     graph: &FactorGraph<'_, T>,
     incidence: &Incidence<'_>,
     labels: &mut [u32],
     max_sweeps: u32,
     scratch: &mut [T],
-) -> Result<Info<T>, InferError> {
+) -> Result<Info<T::Total>, InferError> {
     // The one of the graph's dimensions that counts.
     let arity = graph.cards().iter().fold(0, |most, &card| most.max(card as usize));
     need(scratch_len(&Dimensions { arity, ..Dimensions::default() }), scratch.len())?;
@@ -74,7 +74,7 @@ pub fn ascend<T: Real>(
 
 /// The label that violates fewest factors and, of those, has the largest score; `label` if none is better.
 #[inline(never)]
-fn best_label<T: Real>(score: &[T], violated: &[T], mut label: u32) -> Option<u32> {
+fn best_label<T: Score>(score: &[T], violated: &[T], mut label: u32) -> Option<u32> {
     let at = label as usize;
     let mut best = (*violated.get(at)?, *score.get(at)?);
     for (x, (&c, &s)) in violated.iter().zip(score).enumerate() {

@@ -3,7 +3,7 @@
 use crate::error::InferError;
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::VarId;
-use crate::math::Real;
+use crate::score::Score;
 use core::ops::Range;
 
 /// An array does not have the length that was checked at the entry.
@@ -45,7 +45,7 @@ pub struct Dimensions {
 impl Dimensions {
     /// Measures a graph.
     #[inline(never)]
-    pub fn of<T: Real>(graph: &FactorGraph<'_, T>) -> Self {
+    pub fn of<T: Score>(graph: &FactorGraph<'_, T>) -> Self {
         let mut d = Self {
             variables: graph.variables(),
             factors: graph.factors(),
@@ -81,10 +81,8 @@ impl Dimensions {
 
 /// All finite entries are within ±[`LARGEST_ENTRY`].
 #[inline(never)]
-pub(super) fn check_entries<T: Real>(graph: &FactorGraph<'_, T>) -> Result<(), InferError> {
-    let limit = T::from_f64(LARGEST_ENTRY);
-    let fits = |&x: &T| x == T::NEG_INFINITY || x.abs() <= limit;
-    if graph.factor_ids().all(|k| graph.table(k).iter().all(fits)) {
+pub(super) fn check_entries<T: Score>(graph: &FactorGraph<'_, T>) -> Result<(), InferError> {
+    if graph.factor_ids().all(|k| graph.table(k).iter().all(|x| x.is_moderate())) {
         Ok(())
     } else {
         Err(InferError::BadValue)

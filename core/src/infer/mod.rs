@@ -17,4 +17,4 @@ pub mod stream;
 pub mod tree;
 pub mod trw;
 
-pub use blanket::conditional;
+pub use blanket::{conditional, log_conditional};

@@ -27,7 +27,7 @@ use super::contract::{Loops, size_of_scope};
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::FactorId;
-use crate::math::Real;
+use crate::score::Score;
 use crate::table::MAX_SCOPE;
 
 /// First word of a plan: "GJP1".
@@ -97,7 +97,7 @@ impl<'p> Plan<'p> {
     /// Checks that `words` are a junction tree of `graph`. `memory` is used only during the call.
     /// [`InferError::Plan`] names the word at which something was wrong.
     #[inline(always)]
-    pub fn open<T: Real>(
+    pub fn open<T: Score>(
         words: &'p [u32],
         graph: &FactorGraph<'_, T>,
         memory: &mut [u32],
@@ -128,7 +128,7 @@ impl<'p> Plan<'p> {
 
     /// Checks all clusters and adds up what they need.
     #[inline(never)]
-    fn check_all<T: Real>(
+    fn check_all<T: Score>(
         &mut self,
         graph: &FactorGraph<'_, T>,
         memory: &mut [u32],
@@ -186,7 +186,7 @@ impl<'p> Plan<'p> {
 
     /// The memory of a cluster's message.
     #[inline(never)]
-    fn add_message<T: Real>(&mut self, graph: &FactorGraph<'_, T>, c: usize) -> Option<()> {
+    fn add_message<T: Score>(&mut self, graph: &FactorGraph<'_, T>, c: usize) -> Option<()> {
         size_of_scope(self.scope(c), graph.cards())?;
         let message = size_of_scope(self.separator(c), graph.cards())?;
         self.messages = self.messages.checked_add(message).filter(|&sum| sum <= u32::MAX as usize)?;
@@ -208,7 +208,7 @@ impl<'p> Plan<'p> {
 
     /// Whether a cluster may have its inputs; marks the factors that it uses.
     #[inline(never)]
-    fn fits_inputs<T: Real>(&self, graph: &FactorGraph<'_, T>, c: usize, used: &mut [u32]) -> bool {
+    fn fits_inputs<T: Score>(&self, graph: &FactorGraph<'_, T>, c: usize, used: &mut [u32]) -> bool {
         let inputs = self.inputs(c);
         if self.is_potential(c) {
             if self.scope(c) != self.separator(c) || !self.has_parent(c) || !self.homes(c).is_empty() {
@@ -234,7 +234,7 @@ impl<'p> Plan<'p> {
 
     /// Adds what a cluster needs to what the plan needs.
     #[inline(never)]
-    fn add_needs<T: Real>(&mut self, graph: &FactorGraph<'_, T>, c: usize) -> Option<()> {
+    fn add_needs<T: Score>(&mut self, graph: &FactorGraph<'_, T>, c: usize) -> Option<()> {
         let (cards, scope) = (graph.cards(), self.scope(c));
         if self.is_potential(c) {
             // For the pattern of a factor, and for reading one's marginal.

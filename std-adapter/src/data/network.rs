@@ -10,7 +10,7 @@ pub use reduce::{Evidence, EvidenceError, Reduced};
 use gibbsite_core::error::GraphError;
 use gibbsite_core::graph::FactorGraph;
 use gibbsite_core::ids::{FactorId, VarId};
-use gibbsite_core::math::Real;
+use gibbsite_core::score::Score;
 use gibbsite_core::table::MAX_SCOPE;
 
 /// An owned discrete factor graph, `P(x) ∝ Π_k ψ_k(x_{C_k})`; the tables hold `log ψ`.

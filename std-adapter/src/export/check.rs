@@ -76,7 +76,7 @@ pub fn check(
 }
 
 /// What the desk must know of a scalar that a device need not.
-trait Desk: Weight {
+pub(super) trait Desk: Weight {
     /// A value as the device would have it.
     fn value(x: f64) -> Self::Value;
     /// Marginals of rows of state scores.

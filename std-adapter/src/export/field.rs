@@ -1,12 +1,15 @@
 //! The image of a field over the columns of a table; what the words mean stands in `core/IMAGE.md`.
 
-use super::image::{Section, assemble, number, texts};
-use super::{ExportError, Naming};
+use super::image::{Section, assemble, halves, number, scales, texts, weight_words};
+use super::quantise::{log_add_table, quantise};
+use super::{ExportError, Naming, Scalar};
 use crate::data::network::Network;
 use crate::field::schema::Slot;
 use crate::model::FieldModel;
 use crate::plan::{PlanParams, plan};
+use gibbsite_core::graph::Incidence;
 use gibbsite_core::image::{OPTIONAL, id};
+use gibbsite_core::infer::icm;
 use gibbsite_core::infer::junction::Fact;
 use gibbsite_core::infer::loopy::{Dimensions, Loopy};
 use gibbsite_core::infer::plan::Plan;
@@ -15,6 +18,8 @@ use std::collections::BTreeMap;
 /// What to export of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldExportParams {
+    /// What constants and weights become (constants of 16 bits in both kinds of fixed point).
+    pub scalar: Scalar,
     /// How attributes are named.
     pub naming: Naming,
     /// A junction tree goes along if its tables take no more bytes of memory than this.
@@ -22,9 +27,9 @@ pub struct FieldExportParams {
 }
 
 impl Default for FieldExportParams {
-    /// Hashes, and 64 KiB.
+    /// Single precision, hashes, and 64 KiB.
     fn default() -> Self {
-        Self { naming: Naming::Hash, max_plan_bytes: 64 << 10 }
+        Self { scalar: Scalar::F32, naming: Naming::Hash, max_plan_bytes: 64 << 10 }
     }
 }
 
@@ -36,6 +41,9 @@ pub struct ExportedField {
     /// Names of its attributes, in the order of their numbers: an input that is a number by its name, a value of a discrete input as
     /// `input=value`.
     pub attributes: Vec<String>,
+    /// Of each attribute the mean and the scale that its input was standardised by, if a device has to do that too: in fixed point. In single precision it
+    /// gives inputs as they are.
+    pub standardised: Vec<Option<[f64; 2]>>,
     /// What it is.
     pub info: FieldExportInfo,
 }
@@ -50,6 +58,8 @@ impl ExportedField {
 /// What the image of a field needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldExportInfo {
+    /// What its numbers are.
+    pub scalar: Scalar,
     /// Bytes of flash, without code.
     pub flash: usize,
     /// Variables.
@@ -64,14 +74,17 @@ pub struct FieldExportInfo {
     pub tables: usize,
     /// Bytes of memory beside them for exact marginals or the exact best labels; none if the image has no junction tree.
     pub exact: Option<usize>,
-    /// Bytes of memory beside them for belief propagation.
-    pub loopy: usize,
+    /// Bytes of memory beside them for belief propagation; none in fixed point, which has none.
+    pub loopy: Option<usize>,
+    /// Bytes of memory beside them for ascent by one variable, and local conditionals.
+    pub ascent: usize,
 }
 
-/// Writes the image of a field, in single precision.
+/// Writes the image of a field.
 ///
-/// Constants go into the tables, and so does the mean of an input that was standardised: a device multiplies by the input as it
-/// is, `w·(x - mean)/scale = (w/scale)·x - w·mean/scale`. Weights of 0 are left out.
+/// Constants go into the tables. In single precision so does the mean of an input that was standardised: a device multiplies by the input as it
+/// is, `w·(x - mean)/scale = (w/scale)·x - w·mean/scale`. In fixed point that would multiply the rounding of weights by the size of the input (an air pressure of
+/// 1013 by a weight of 8 bits), so a device gives it as the model saw it, `(x - mean)/scale`. Weights of 0 are left out.
 ///
 /// # Errors
 /// An [`ExportError`] if the model has something that an image cannot hold.
@@ -92,9 +105,9 @@ pub fn export_field(model: &FieldModel, params: &FieldExportParams) -> Result<Ex
                 let mut row = vec![0.0; table.len()];
                 model.index.add_scores(template, attribute, 1.0, &model.theta, &mut row);
                 attribute += 1;
-                let (mean, scale) = match schema.slots[slot as usize] {
-                    Slot::Number { mean, scale } => (mean, scale),
-                    Slot::Values(_) => (0.0, 1.0),
+                let [mean, scale] = match schema.slots[slot as usize] {
+                    Slot::Number { mean, scale } if params.scalar == Scalar::F32 => [mean, scale],
+                    _ => [0.0, 1.0],
                 };
                 for (y, w) in row.into_iter().enumerate().filter(|(_, w)| *w != 0.0) {
                     table[y] -= w * mean / scale;
@@ -116,15 +129,14 @@ pub fn export_field(model: &FieldModel, params: &FieldExportParams) -> Result<Ex
     for (i, list) in &kept {
         for &(at, w) in list {
             places.push(at);
-            weights.push(narrow(w, || names[*i as usize].clone())?);
+            weights.push((w, *i));
         }
         weight_starts.push(small(weights.len())?);
     }
-    let constants: Vec<u32> =
-        tables.iter().map(|&x| narrow(x, || "a constant".into())).collect::<Result<_, _>>()?;
+    let numbers = Numbers::new(params.scalar, &tables, &weights, &names)?;
 
     let network = network(model)?;
-    let (words, exact, loopy) = memory(&network, params.max_plan_bytes);
+    let memory = Needs::of(&network, params);
     let shape = [variables, factors, scopes.len(), tables.len(), kept.len(), weights.len()];
     let labels = (0..variables).flat_map(|v| schema.labels(v)).map(String::as_str);
     let mut sections: Vec<Section> = lookup;
@@ -135,28 +147,69 @@ pub fn export_field(model: &FieldModel, params: &FieldExportParams) -> Result<Ex
         (id::SCOPE_STARTS, scope_starts),
         (id::SCOPES, scopes),
         (id::TABLE_STARTS, table_starts),
-        (id::TABLES, constants),
+        (id::TABLES, numbers.constants),
         (id::WEIGHT_STARTS, weight_starts),
         (id::WEIGHT_PLACES, places),
-        (id::WEIGHTS, weights),
+        (id::WEIGHTS, numbers.weights),
         (id::OUTPUTS | OPTIONAL, texts(schema.outputs.iter().map(String::as_str))?),
         (id::OUTPUT_LABELS | OPTIONAL, texts(labels)?),
     ]);
-    sections.extend(words.map(|words| (id::PLAN | OPTIONAL, words)));
-    let weights = sections.iter().find(|s| s.0 == id::WEIGHTS).map_or(0, |s| s.1.len());
+    sections.extend(memory.plan.map(|words| (id::PLAN | OPTIONAL, words)));
+    if let Some([scales, log_add]) = numbers.units {
+        sections.extend([(id::FIELD_SCALES, scales), (id::FIELD_LOG_ADD | OPTIONAL, log_add)]);
+    }
     let words = assemble(&sections)?;
     let attributes = kept.iter().map(|(i, _)| names[*i as usize].clone()).collect::<Vec<_>>();
+    let standardised = kept.iter().map(|(i, _)| match slot(model, keys[*i as usize].0)? {
+        Slot::Number { mean, scale } if params.scalar != Scalar::F32 => Some([*mean, *scale]),
+        _ => None,
+    });
+    let standardised = standardised.map(|pair| pair.filter(|pair| *pair != [0.0, 1.0])).collect();
     let info = FieldExportInfo {
+        scalar: params.scalar,
         flash: 4 * words.len(),
         variables,
         factors,
         attributes: attributes.len(),
-        weights,
+        weights: weights.len(),
         tables: 4 * tables.len(),
-        exact,
-        loopy,
+        exact: memory.exact,
+        loopy: memory.loopy,
+        ascent: memory.ascent,
     };
-    Ok(ExportedField { words, attributes, info })
+    Ok(ExportedField { words, attributes, standardised, info })
+}
+
+/// The words of constants and weights.
+struct Numbers {
+    constants: Vec<u32>,
+    weights: Vec<u32>,
+    /// The sections that say what units are worth, for fixed point.
+    units: Option<[Vec<u32>; 2]>,
+}
+
+impl Numbers {
+    /// Weights have the numbers of their attributes.
+    fn new(
+        scalar: Scalar,
+        constants: &[f64],
+        weights: &[(f64, u32)],
+        names: &[String],
+    ) -> Result<Self, ExportError> {
+        let named = |a: u32| names[a as usize].clone();
+        // What single precision cannot hold, fixed point cannot either.
+        let single: Vec<u32> =
+            constants.iter().map(|&x| narrow(x, || "a constant".into())).collect::<Result<_, _>>()?;
+        let words = weights.iter().map(|&(w, a)| narrow(w, || named(a))).collect::<Result<_, _>>()?;
+        if scalar == Scalar::F32 {
+            return Ok(Self { constants: single, weights: words, units: None });
+        }
+        let exact: Vec<f64> = weights.iter().map(|pair| pair.0).collect();
+        let q = quantise(scalar, &exact, constants);
+        let units = [[&[scalar as u32], &scales(&q, false)[..]].concat(), log_add_table(q.unit)];
+        let (constants, weights) = (halves(&q.transitions), weight_words(scalar, &q));
+        Ok(Self { constants, weights, units: Some(units) })
+    }
 }
 
 /// How many attributes an input has.
@@ -167,11 +220,16 @@ pub(super) fn values(slot: &Slot) -> u32 {
     }
 }
 
+/// What the model knows of an input.
+fn slot(model: &FieldModel, input: u32) -> Option<&Slot> {
+    let pair = model.schema.seen.iter().flatten().find(|pair| pair[0] == input)?;
+    model.schema.slots.get(pair[1] as usize)
+}
+
 /// What a device calls an input, or a value of a discrete one.
 pub(super) fn attribute_name(model: &FieldModel, input: u32, value: u32) -> String {
     let name = &model.schema.inputs[input as usize];
-    let slot = model.schema.seen.iter().flatten().find(|pair| pair[0] == input).map(|pair| pair[1]);
-    match slot.map(|slot| &model.schema.slots[slot as usize]) {
+    match slot(model, input) {
         Some(Slot::Values(values)) => {
             format!("{name}={}", values.get(value as usize).map_or("", String::as_str))
         }
@@ -199,23 +257,37 @@ fn network(model: &FieldModel) -> Result<Network, ExportError> {
     Ok(network)
 }
 
-/// The words of a junction tree and the bytes that it takes, if these are few enough; the bytes for belief propagation.
-fn memory(network: &Network, most: usize) -> (Option<Vec<u32>>, Option<usize>, usize) {
-    let Ok(graph) = network.graph() else { return (None, None, 0) };
-    let size = Dimensions::of(&graph);
-    let loopy = 4 * (Loopy::<f32>::words_len(&size) + Loopy::<f32>::reals_len(&size));
-    // Small blocks: a device has no cache to fill, but the block is memory.
-    let made = plan(network, &PlanParams { block: 16, ..PlanParams::default() });
-    let Some(words) = made.ok().map(|p| p.words) else { return (None, None, loopy) };
-    let mut counters = vec![0; Plan::open_len(size.variables, size.factors)];
-    let opened = Plan::open(&words, &graph, &mut counters).map(|plan| {
+/// What engines need.
+struct Needs {
+    /// The words of a junction tree and the bytes that it takes, if these are few enough.
+    plan: Option<Vec<u32>>,
+    exact: Option<usize>,
+    loopy: Option<usize>,
+    ascent: usize,
+}
+
+impl Needs {
+    fn of(network: &Network, params: &FieldExportParams) -> Self {
+        let mut needs = Self { plan: None, exact: None, loopy: None, ascent: 0 };
+        let Ok(graph) = network.graph() else { return needs };
+        let (size, fixed) = (Dimensions::of(&graph), params.scalar != Scalar::F32);
+        let incidence = Incidence::len(size.variables, size.edges);
+        needs.ascent = 4 * (incidence + size.variables + icm::scratch_len(&size));
+        if !fixed {
+            needs.loopy = Some(4 * (Loopy::<f32>::words_len(&size) + Loopy::<f32>::reals_len(&size)));
+        }
+        // Small blocks: a device has no cache to fill, but the block is memory.
+        let made = plan(network, &PlanParams { block: 16, ..PlanParams::default() });
+        let Some(words) = made.ok().map(|p| p.words) else { return needs };
+        let mut counters = vec![0; Plan::open_len(size.variables, size.factors)];
+        let Ok(plan) = Plan::open(&words, &graph, &mut counters) else { return needs };
         let reals = plan.messages_len() + plan.belief_len() + plan.separator_len() + plan.temp_len();
         let facts = plan.clusters() * size_of::<Fact<f32>>();
-        let words = plan.index_len() + size.variables + Plan::open_len(size.variables, size.factors);
-        4 * (reals + words) + facts
-    });
-    match opened {
-        Ok(bytes) if bytes <= most => (Some(words), Some(bytes), loopy),
-        _ => (None, None, loopy),
+        let index = plan.index_len() + size.variables + counters.len();
+        let bytes = 4 * (reals + index) + facts;
+        if bytes <= params.max_plan_bytes {
+            (needs.plan, needs.exact) = (Some(words), Some(bytes));
+        }
+        needs
     }
 }

@@ -1,5 +1,6 @@
 //! The image of a field against the model it was made of, on data.
 
+use super::check::Desk;
 use super::field::{ExportedField, attribute_name, values};
 use crate::field::FieldData;
 use crate::field::predict::{Tables, Want, predict};
@@ -10,7 +11,7 @@ use crate::model::FieldModel;
 use crate::par::Par;
 use gibbsite_core::error::{ImageError, InferError};
 use gibbsite_core::graph::FactorGraph;
-use gibbsite_core::image::FieldImage;
+use gibbsite_core::image::{FieldImage, FieldView, Scalar};
 use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::junction::Junction;
 use gibbsite_core::infer::plan::Plan;
@@ -24,6 +25,10 @@ pub struct FieldCheckInfo {
     pub rows: usize,
     /// The largest `|ŝ(y) - s(y)|`, where `y` are the labels that the image gives, or without a junction tree those that the model predicts.
     pub worst_score_error: f64,
+    /// The largest proven bound on it, for fixed point.
+    pub score_error_bound: f64,
+    /// Rows of whose tables something had to be cut off.
+    pub saturated: usize,
     /// What a junction tree tells; none if the image has none.
     pub exact: Option<FieldExactInfo>,
 }
@@ -78,6 +83,21 @@ pub fn check_field(
     par: Par,
 ) -> Result<FieldCheckInfo, FieldCheckError> {
     let image = FieldImage::open(&exported.words).map_err(FieldCheckError::Image)?;
+    match image.scalar() {
+        Scalar::F32 => run::<f32>(model, exported, image.field(), data, par),
+        Scalar::I16 => run::<i16>(model, exported, image.field(), data, par),
+        Scalar::I8 => run::<i8>(model, exported, image.field(), data, par),
+    }
+}
+
+fn run<W: Exact>(
+    model: &FieldModel,
+    exported: &ExportedField,
+    view: Result<FieldView<'_, W>, ImageError>,
+    data: &FieldData,
+    par: Par,
+) -> Result<FieldCheckInfo, FieldCheckError> {
+    let view = view.map_err(FieldCheckError::Image)?;
     let exact = exported.info.exact.is_some();
     let want = Want { labels: true, marginals: exact, ..Want::default() };
     let most = InferParams::new(Task::Map).max_table_mib;
@@ -85,68 +105,118 @@ pub fn check_field(
     let (inputs, tables) = (Inputs::new(model, exported), Tables::new(model));
     let mut info =
         FieldCheckInfo { rows: data.samples(), exact: exact.then(Default::default), ..Default::default() };
-    let mut memory = vec![0.0; image.tables_len()];
+    let mut memory = vec![W::Score::default(); view.image().tables_len()];
     let mut device = None;
     for (s, right) in right.each.iter().enumerate() {
         let network = tables.network(data, s).map_err(FieldCheckError::Model)?;
         let row = |e: InferError| FieldCheckError::Row(s, e);
-        image.tables(&inputs.of(model, data, s), &mut memory).map_err(row)?;
-        let graph = image.graph(&memory).map_err(|_| row(InferError::Shape))?;
+        let given = inputs.of(model, data, s).into_iter();
+        let given: Vec<(u32, W::Value)> = given.map(|(a, x)| (a, W::value(x))).collect();
+        info.saturated += usize::from(view.tables(&given, &mut memory).map_err(row)?);
+        info.score_error_bound = info.score_error_bound.max(f64::from(view.error_bound(&given)));
+        let graph = view.graph(&memory).map_err(|_| row(InferError::Shape))?;
         let score = |labels: &[u32]| network.log_potential(labels).unwrap_or(f64::NAN);
         let mut labels = right.labels.clone();
         if let Some(info) = &mut info.exact {
             let mut marginals = vec![0.0; right.marginals.len()];
             let device = match &mut device {
                 Some(device) => device,
-                None => device.insert(Device::new(&image, &graph).map_err(row)?),
+                None => device.insert(Device::new(&view, &graph).map_err(row)?),
             };
-            device.infer(&graph, &mut marginals, &mut labels).map_err(row)?;
+            device.infer(&view, &graph, &mut marginals, &mut labels).map_err(row)?;
             info.different_labels += labels.iter().zip(&right.labels).filter(|(a, b)| a != b).count();
             info.worst_score_loss = info.worst_score_loss.max(score(&right.labels) - score(&labels));
             let errors = marginals.iter().zip(&right.marginals).map(|(&p, q)| (f64::from(p) - q).abs());
             info.worst_probability_error = errors.fold(info.worst_probability_error, f64::max);
         }
         let own = graph.log_potential(&labels).ok_or_else(|| row(InferError::Shape))?;
-        info.worst_score_error = info.worst_score_error.max((f64::from(own) - score(&labels)).abs());
+        info.worst_score_error =
+            info.worst_score_error.max((f64::from(view.total(own)) - score(&labels)).abs());
     }
     Ok(info)
 }
 
 /// The junction tree and the memory that a device has, opened once for all rows.
-struct Device<'a> {
+struct Device<'a, W: Exact> {
     plan: Plan<'a>,
-    buffers: Buffers<f32>,
-    temp: Vec<f32>,
+    buffers: Buffers<W::Score>,
+    temp: Vec<W::Score>,
 }
 
-impl<'a> Device<'a> {
-    fn new(image: &FieldImage<'a>, graph: &FactorGraph<'_, f32>) -> Result<Self, InferError> {
+impl<'a, W: Exact> Device<'a, W> {
+    fn new(view: &FieldView<'a, W>, graph: &FactorGraph<'_, W::Score>) -> Result<Self, InferError> {
         let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
-        let plan = image.plan(graph, &mut counters)?;
-        let (buffers, temp) = (Buffers::new(&plan, graph.variables()), vec![0.0; plan.temp_len()]);
-        Ok(Self { plan, buffers, temp })
+        let plan = view.plan(graph, &mut counters)?;
+        let buffers = Buffers::new(&plan, graph.variables());
+        Ok(Self { plan, buffers, temp: vec![W::Score::default(); plan.temp_len()] })
     }
 
     /// Exact marginals and the best labels.
     fn infer(
         &mut self,
-        graph: &FactorGraph<'_, f32>,
+        view: &FieldView<'_, W>,
+        graph: &FactorGraph<'_, W::Score>,
         marginals: &mut [f32],
         labels: &mut [u32],
     ) -> Result<(), InferError> {
         let mut fork = Sequential { temp: &mut self.temp };
         let mut junction = Junction::new(self.plan, *graph, self.buffers.lend())?;
-        junction.sum(&mut fork)?;
-        junction.marginals(&mut fork, marginals)?;
+        W::exact_marginals(view, &mut junction, &mut fork, marginals)?;
         junction.maximise(&mut fork)?;
         junction.decode(labels)
     }
 }
 
-/// What a device would be given of a row: numbers as they were before they were standardised, values by their names.
+/// Exact marginals, which each kind of scalar has its own way to.
+trait Exact: Desk {
+    fn exact_marginals(
+        view: &FieldView<'_, Self>,
+        junction: &mut Junction<'_, '_, Self::Score>,
+        fork: &mut Sequential<'_, Self::Score>,
+        marginals: &mut [f32],
+    ) -> Result<(), InferError>
+    where
+        Self: Sized;
+}
+
+impl Exact for f32 {
+    fn exact_marginals(
+        _: &FieldView<'_, f32>,
+        junction: &mut Junction<'_, '_, f32>,
+        fork: &mut Sequential<'_, f32>,
+        marginals: &mut [f32],
+    ) -> Result<(), InferError> {
+        junction.sum(fork)?;
+        junction.marginals(fork, marginals)
+    }
+}
+
+macro_rules! exact {
+    ($($t:ty)*) => { $(
+        impl Exact for $t {
+            fn exact_marginals(
+                view: &FieldView<'_, $t>,
+                junction: &mut Junction<'_, '_, i32>,
+                fork: &mut Sequential<'_, i32>,
+                marginals: &mut [f32],
+            ) -> Result<(), InferError> {
+                let table = view.log_add().ok_or(InferError::Shape)?;
+                let mut logs = vec![0; marginals.len()];
+                junction.log_sum(table, fork)?;
+                junction.log_marginals(table, fork, &mut logs)?;
+                marginals.iter_mut().zip(logs).for_each(|(p, log)| *p = view.to_f32(log).exp());
+                Ok(())
+            }
+        }
+    )* };
+}
+exact!(i16 i8);
+
+/// What a device would be given of a row: numbers as they were before they were standardised (unless it has to do that itself), values by their names.
 struct Inputs {
     /// Attributes of the image by input and value.
     attributes: HashMap<(u32, u32), u32>,
+    standardised: bool,
 }
 
 impl Inputs {
@@ -159,10 +229,10 @@ impl Inputs {
                 attributes.extend(names.get(name.as_str()).map(|&at| ((input, value), at)));
             }
         }
-        Self { attributes }
+        Self { attributes, standardised: exported.info.scalar != Scalar::F32 }
     }
 
-    fn of(&self, model: &FieldModel, data: &FieldData, sample: usize) -> Vec<(u32, f32)> {
+    fn of(&self, model: &FieldModel, data: &FieldData, sample: usize) -> Vec<(u32, f64)> {
         let schema = &model.schema;
         let mut found: HashMap<(u32, u32), f64> = HashMap::new();
         for (v, seen) in schema.seen.iter().enumerate() {
@@ -177,15 +247,17 @@ impl Inputs {
                     match *slot {
                         // What a row leaves out is the mean.
                         Slot::Number { mean, scale } => {
-                            found.insert((input, value), mean + scale * given.unwrap_or(0.0));
+                            let given = given.unwrap_or(0.0);
+                            let x = if self.standardised { given } else { mean + scale * given };
+                            found.insert((input, value), x);
                         }
                         Slot::Values(_) => found.extend(given.map(|x| ((input, value), x))),
                     }
                 }
             }
         }
-        let named = found.into_iter().filter_map(|(key, x)| Some((*self.attributes.get(&key)?, x as f32)));
-        let mut list: Vec<(u32, f32)> = named.collect();
+        let named = found.into_iter().filter_map(|(key, x)| Some((*self.attributes.get(&key)?, x)));
+        let mut list: Vec<(u32, f64)> = named.collect();
         list.sort_unstable_by_key(|e| e.0);
         list
     }

@@ -1,6 +1,6 @@
 //! The words of an image; what they mean stands in `core/IMAGE.md`.
 
-use super::quantise::{log_add_table, quantise};
+use super::quantise::{Quantised, log_add_table, quantise};
 use super::{ExportError, ExportInfo, ExportParams, Exported, Naming};
 use crate::data::sequences::Dictionary;
 use crate::model::SequenceModel;
@@ -98,26 +98,34 @@ pub fn export(model: &SequenceModel, params: &ExportParams) -> Result<Exported, 
         Scalar::I16 | Scalar::I8 => {
             let q = quantise(params.scalar, &weights, &turned);
             let rows = q.transitions.chunks(labels).flat_map(halves).collect();
-            let words = match params.scalar {
-                Scalar::I8 => bytes(&q.weights.iter().map(|&w| w as i8 as u8).collect::<Vec<_>>()),
-                _ => halves(&q.weights),
-            };
+            let words = weight_words(params.scalar, &q);
             sections.push((id::TRANSITIONS, rows));
             sections.push((id::STATE_STARTS, starts));
             sections.push((id::STATE_LABELS, bytes(&state_labels)));
             sections.push((id::STATE_WEIGHTS, words));
             sections.extend(lookup);
-            // Upwards: what is said of errors must hold.
-            let up = |x: f64| if x == 0.0 { 0 } else { (x as f32).next_up().to_bits() };
-            let forbids = u32::from(!params.forbidden.is_empty());
-            let errors = [up(q.weight_error), up(q.transition_error)];
-            sections.push((id::SCALES, vec![q.unit.to_bits(), q.shift, forbids, errors[0], errors[1]]));
+            sections.push((id::SCALES, scales(&q, !params.forbidden.is_empty()).to_vec()));
             sections.push((id::LOG_ADD | OPTIONAL, log_add_table(q.unit)));
         }
     }
     let words = assemble(&sections)?;
     let info = ExportInfo { flash: 4 * words.len(), ..info };
     Ok(Exported { words, attributes: numbers, info })
+}
+
+/// Weights in fixed point as words.
+pub(super) fn weight_words(scalar: Scalar, q: &Quantised) -> Vec<u32> {
+    match scalar {
+        Scalar::I8 => bytes(&q.weights.iter().map(|&w| w as i8 as u8).collect::<Vec<_>>()),
+        _ => halves(&q.weights),
+    }
+}
+
+/// What units are worth.
+pub(super) fn scales(q: &Quantised, forbids: bool) -> [u32; 5] {
+    // Upwards: what is said of errors must hold.
+    let up = |x: f64| if x == 0.0 { 0 } else { (x as f32).next_up().to_bits() };
+    [q.unit.to_bits(), q.shift, u32::from(forbids), up(q.weight_error), up(q.transition_error)]
 }
 
 pub(super) type Kept = Vec<(u32, Vec<(u32, f64)>)>;
@@ -172,7 +180,7 @@ fn bytes(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks(4).map(|c| c.iter().rev().fold(0, |w, &b| w << 8 | u32::from(b))).collect()
 }
 
-fn halves(values: &[i16]) -> Vec<u32> {
+pub(super) fn halves(values: &[i16]) -> Vec<u32> {
     values.chunks(2).map(|c| c.iter().rev().fold(0, |w, &v| w << 16 | u32::from(v as u16))).collect()
 }
 

@@ -26,6 +26,7 @@ pub use gaussian::{GaussianExported, GaussianInfo, export_gaussian};
 pub use gaussian_check::{GaussianCheckInfo, check_gaussian};
 pub use gaussian_source::{gaussian_c_source, gaussian_rust_source};
 pub use image::export;
+pub use quantise::log_add_table;
 pub use source::{c_source, field_c_source, field_source, rust_source};
 
 pub use gibbsite_core::image::Scalar;

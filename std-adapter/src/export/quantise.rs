@@ -58,8 +58,8 @@ pub(super) fn quantise(scalar: Scalar, weights: &[f64], transitions: &[f64]) -> 
     Quantised { unit, shift, weights, transitions, weight_error, transition_error }
 }
 
-/// The section `LOG_ADD`: `log(1 + e^{-d·unit})` in units for steps of `d`.
-pub(super) fn log_add_table(unit: f32) -> Vec<u32> {
+/// The words of core's [`LogAdd`](gibbsite_core::log_add::LogAdd): `log(1 + e^{-d·unit})` in units for steps of `d`.
+pub fn log_add_table(unit: f32) -> Vec<u32> {
     let unit = f64::from(unit);
     // Beyond, it rounds to 0.
     let last = -(0.5 * unit).exp_m1().ln() / unit;

@@ -3,9 +3,7 @@
 use super::image::label_names;
 use super::{ExportParams, Exported, ExportedField};
 use crate::model::{FieldModel, SequenceModel};
-use gibbsite_core::graph::Incidence;
 use gibbsite_core::image::FieldImage;
-use gibbsite_core::infer::icm::scratch_len;
 use gibbsite_core::infer::stream::{decoder_len, whole_back_len};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -127,17 +125,23 @@ pub fn rust_source(model: &SequenceModel, params: &ExportParams, exported: &Expo
         let _ = writeln!(out, "    {},", quoted(label, false));
     }
     out.push_str("];\n");
-    rust_attributes(&mut out, &facts.attributes);
+    rust_attributes(&mut out, &facts.attributes, &[]);
     out
 }
 
-fn rust_attributes(out: &mut String, attributes: &[(String, u32, &str)]) {
+/// What a device has to do with an input before it gives it.
+fn preparation(standardised: &[Option<[f64; 2]>], attribute: u32) -> String {
+    let pair = standardised.get(attribute as usize).copied().flatten();
+    pair.map_or(String::new(), |[mean, scale]| format!(" less {mean:?}, divided by {scale:?}"))
+}
+
+fn rust_attributes(out: &mut String, attributes: &[(String, u32, &str)], standardised: &[Option<[f64; 2]>]) {
     if attributes.is_empty() {
         return;
     }
     out.push_str("/// Numbers of the attributes.\npub mod attribute {\n");
     for (name, number, original) in attributes {
-        let _ = writeln!(out, "    /// `{}`", remark(original));
+        let _ = writeln!(out, "    /// `{}`{}", remark(original), preparation(standardised, *number));
         let _ = writeln!(out, "    pub const {name}: u32 = {number};");
     }
     out.push_str("}\n");
@@ -168,7 +172,8 @@ pub fn field_source(model: &FieldModel, exported: &ExportedField) -> String {
     }
     out.push_str("];\n");
     if info.attributes <= NAMED {
-        rust_attributes(&mut out, &constants((0..).zip(exported.attributes.iter().map(String::as_str))));
+        let names = constants((0..).zip(exported.attributes.iter().map(String::as_str)));
+        rust_attributes(&mut out, &names, &exported.standardised);
     }
     out
 }
@@ -186,7 +191,6 @@ pub fn field_c_source(model: &FieldModel, exported: &ExportedField) -> String {
     // What the functions take beside the engine's own: the tables of a sample, and the answer until it is complete.
     let size = FieldImage::open(&exported.words).map(|image| image.dimensions()).unwrap_or_default();
     let memory = |bytes: usize| (bytes + info.tables) / 4 + size.labels;
-    let incidence = Incidence::len(size.variables, size.edges) + size.variables + scratch_len(&size);
     let sizes = [
         ("OUTPUTS", size.variables, "Outputs."),
         ("LABELS", size.labels, "Labels of all outputs together."),
@@ -195,10 +199,14 @@ pub fn field_c_source(model: &FieldModel, exported: &ExportedField) -> String {
             info.exact.map_or(0, memory),
             "Words of memory for the exact functions; 0 if there is no junction tree.",
         ),
-        ("MEMORY_LOOPY", memory(info.loopy), "Words of memory for gibbsite_field_loopy."),
+        (
+            "MEMORY_LOOPY",
+            info.loopy.map_or(0, memory),
+            "Words of memory for gibbsite_field_loopy; 0 in fixed point.",
+        ),
         (
             "MEMORY_ICM",
-            info.tables / 4 + incidence,
+            (info.tables + info.ascent) / 4,
             "Words of memory for gibbsite_field_icm and gibbsite_field_local.",
         ),
     ];
@@ -213,18 +221,20 @@ pub fn field_c_source(model: &FieldModel, exported: &ExportedField) -> String {
     }
     out.push_str("};\n");
     if info.attributes <= NAMED {
-        c_attributes(&mut out, &constants((0..).zip(exported.attributes.iter().map(String::as_str))));
+        let names = constants((0..).zip(exported.attributes.iter().map(String::as_str)));
+        c_attributes(&mut out, &names, &exported.standardised);
     }
     out
 }
 
-fn c_attributes(out: &mut String, attributes: &[(String, u32, &str)]) {
+fn c_attributes(out: &mut String, attributes: &[(String, u32, &str)], standardised: &[Option<[f64; 2]>]) {
     if attributes.is_empty() {
         return;
     }
     out.push_str("\n/* Numbers of the attributes. */\nenum {\n");
     for (name, number, original) in attributes {
-        let _ = writeln!(out, "    ATTRIBUTE_{name} = {number}, /* {} */", remark(original));
+        let prepare = preparation(standardised, *number);
+        let _ = writeln!(out, "    ATTRIBUTE_{name} = {number}, /* {}{prepare} */", remark(original));
     }
     out.push_str("};\n");
 }
@@ -252,6 +262,6 @@ pub fn c_source(model: &SequenceModel, params: &ExportParams, exported: &Exporte
         let _ = writeln!(out, "    {},", quoted(label, true));
     }
     out.push_str("};\n");
-    c_attributes(&mut out, &facts.attributes);
+    c_attributes(&mut out, &facts.attributes, &[]);
     out
 }

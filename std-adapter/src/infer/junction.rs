@@ -8,7 +8,7 @@ use gibbsite_core::error::InferError;
 use gibbsite_core::graph::FactorGraph;
 use gibbsite_core::infer::junction::{Fact, Junction, Memory};
 use gibbsite_core::infer::plan::Plan;
-use gibbsite_core::math::Real;
+use gibbsite_core::score::Score;
 
 /// A plan for each part of a network.
 #[derive(Debug)]
@@ -74,13 +74,13 @@ pub(crate) struct Buffers<T> {
     starts: Vec<u32>,
 }
 
-impl<T: Real> Buffers<T> {
+impl<T: Score> Buffers<T> {
     pub(crate) fn new(plan: &Plan<'_>, variables: usize) -> Self {
         Self {
-            messages: vec![T::zero(); plan.messages_len()],
+            messages: vec![T::default(); plan.messages_len()],
             facts: vec![Fact::default(); plan.clusters()],
-            belief: vec![T::zero(); plan.belief_len()],
-            separator: vec![T::zero(); plan.separator_len()],
+            belief: vec![T::default(); plan.belief_len()],
+            separator: vec![T::default(); plan.separator_len()],
             index: vec![0; plan.index_len()],
             starts: vec![0; variables],
         }

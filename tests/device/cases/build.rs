@@ -3,8 +3,8 @@ use gibbsite::data::network::Network;
 use gibbsite::data::sequences::Alphabet;
 use gibbsite::data::table::Table;
 use gibbsite::export::{
-    ExportParams, FieldExportParams, Naming, Scalar, c_source, export, export_field, export_gaussian,
-    field_c_source, gaussian_c_source,
+    ExportParams, FieldExportParams, Scalar, c_source, export, export_field, export_gaussian, field_c_source,
+    gaussian_c_source,
 };
 use gibbsite::features::Index;
 use gibbsite::field::schema::Columns;
@@ -170,12 +170,16 @@ fn images(out: &Path) -> Result<String, Box<dyn Error>> {
     let gauss = export_gaussian(&wind, false)?;
     put("GAUSS", &gauss.words);
     let grid = field(&mut numbers)?;
-    let field =
-        export_field(&grid, &FieldExportParams { naming: Naming::Hash, ..FieldExportParams::default() })?;
-    put("FIELD", &field.words);
-    for (name, source) in
-        [("gaussian", gaussian_c_source(&wind, &gauss)), ("field", field_c_source(&grid, &field))]
-    {
+    let field = |scalar| export_field(&grid, &FieldExportParams { scalar, ..FieldExportParams::default() });
+    let (plain, short, byte) = (field(Scalar::F32)?, field(Scalar::I16)?, field(Scalar::I8)?);
+    put("FIELD", &plain.words);
+    put("FIELD_I16", &short.words);
+    put("FIELD_I8", &byte.words);
+    for (name, source) in [
+        ("gaussian", gaussian_c_source(&wind, &gauss)),
+        ("field", field_c_source(&grid, &plain)),
+        ("units", field_c_source(&grid, &short)),
+    ] {
         let folder = out.join("c").join(name);
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("model.h"), source)?;

@@ -23,7 +23,7 @@ use rand::RngExt;
 const TEXT: &str = "a,b,c,d,x,k\nr,0,n,0,1.5,u\ng,1,n,1,-2,v\nb,0,y,0,0.5,w\nr,1,y,1,7,v\n";
 
 /// A field with weights drawn at random over four outputs, of 3, 2, 2 and 2 labels, with a number and a discrete input.
-fn model(seed: u64, structure: &Structure) -> (FieldModel, FieldData, Table) {
+pub(crate) fn model(seed: u64, structure: &Structure) -> (FieldModel, FieldData, Table) {
     let table = Table::read(TEXT.as_bytes()).unwrap();
     let columns = Columns::choose(&table, "a,b,c,d", "x,k").unwrap();
     let (schema, _) = Schema::learn(&table, &columns, false, true).unwrap();
@@ -37,7 +37,7 @@ fn model(seed: u64, structure: &Structure) -> (FieldModel, FieldData, Table) {
 }
 
 /// Marginals of all outputs and the best labels, by going through all labellings.
-fn enumerate(model: &FieldModel, data: &FieldData, sample: usize) -> (Vec<f64>, Vec<u32>) {
+pub(crate) fn enumerate(model: &FieldModel, data: &FieldData, sample: usize) -> (Vec<f64>, Vec<u32>) {
     let cards = model.field.cards();
     let mut all = vec![vec![]];
     for &card in cards {
@@ -82,9 +82,10 @@ fn attributes(model: &FieldModel, image: &FieldImage<'_>, table: &Table, row: us
 
 /// Exact marginals and best labels through the image's junction tree.
 fn exact(image: &FieldImage<'_>, tables: &[f32]) -> Result<(Vec<f32>, Vec<u32>), InferError> {
-    let graph = image.graph(tables).unwrap();
+    let view = image.field::<f32>().unwrap();
+    let graph = view.graph(tables).unwrap();
     let mut counters = vec![0; Plan::open_len(graph.variables(), graph.factors())];
-    let plan = image.plan(&graph, &mut counters)?;
+    let plan = view.plan(&graph, &mut counters)?;
     let (mut messages, mut belief) = (vec![0.0; plan.messages_len()], vec![0.0; plan.belief_len()]);
     let (mut separator, mut index) = (vec![0.0; plan.separator_len()], vec![0; plan.index_len()]);
     let (mut facts, mut starts) = (vec![Fact::default(); plan.clusters()], vec![0; graph.variables()]);
@@ -155,13 +156,14 @@ fn a_device_computes_what_enumeration_says() {
             let params = FieldExportParams { naming, ..FieldExportParams::default() };
             let exported = export_field(&model, &params).unwrap();
             let image = FieldImage::open(&exported.words).unwrap();
+            let view = image.field::<f32>().unwrap();
             assert_eq!((image.variables(), image.bytes()), (4, exported.info.flash));
             assert_eq!(image.label(0, 2).unwrap().collect::<Vec<u8>>(), b"r");
             assert!(image.label(0, 3).is_none() && image.label(4, 0).is_none());
             let mut tables = vec![0.0; image.tables_len()];
             for row in 0..table.rows() {
                 let attributes = attributes(&model, &image, &table, row);
-                image.tables(&attributes, &mut tables).unwrap();
+                view.tables(&attributes, &mut tables).unwrap();
                 let (marginals, labels) = exact(&image, &tables).unwrap();
                 let (expected, best) = enumerate(&model, &data, row);
                 for (p, q) in marginals.iter().zip(&expected) {
@@ -170,7 +172,7 @@ fn a_device_computes_what_enumeration_says() {
                 assert_eq!(labels, best);
 
                 // Coordinate ascent from there stays; with a label known, the others follow from it.
-                let graph = image.graph(&tables).unwrap();
+                let graph = view.graph(&tables).unwrap();
                 let size = Dimensions::of(&graph);
                 let mut memory = vec![0; Incidence::len(size.variables, size.edges)];
                 let incidence = Incidence::build(&graph, &mut memory).unwrap();
@@ -188,7 +190,7 @@ fn a_device_computes_what_enumeration_says() {
                 assert_eq!(p[3], 9.0);
                 let missing = conditional(&graph, &incidence, &[0, 1, 0, 1], 4, &mut p, &mut scratch);
                 assert_eq!(missing, Err(InferError::Shape));
-                image.observe(&mut tables, 0, 1).unwrap();
+                view.observe(&mut tables, 0, 1).unwrap();
                 let (given, _) = exact(&image, &tables).unwrap();
                 assert_eq!(given[..3], [0.0, 1.0, 0.0]);
             }
@@ -201,6 +203,7 @@ fn bad_input_leaves_the_output_as_it_was() {
     let (model, _, _) = model(5, &Structure::Chain);
     let exported = export_field(&model, &FieldExportParams::default()).unwrap();
     let image = FieldImage::open(&exported.words).unwrap();
+    let view = image.field::<f32>().unwrap();
     let mut tables = vec![7.0; image.tables_len()];
     let x = image.attribute(b"x").unwrap();
     let nowhere = image.attributes() as u32;
@@ -209,18 +212,18 @@ fn bad_input_leaves_the_output_as_it_was() {
         (vec![(x, f32::INFINITY)], InferError::BadValue),
         (vec![(x, 1.0), (nowhere, 1.0)], InferError::Attribute(nowhere)),
     ] {
-        assert_eq!(image.tables(&attributes, &mut tables), Err(error));
+        assert_eq!(view.tables(&attributes, &mut tables), Err(error));
     }
     let short = image.tables_len() - 1;
     let memory = InferError::Memory { needed: short + 1, given: short };
-    assert_eq!(image.tables(&[], &mut tables[..short]), Err(memory));
-    assert_eq!(image.observe(&mut tables, 0, 3), Err(InferError::Shape));
-    assert_eq!(image.observe(&mut tables, 4, 0), Err(InferError::Shape));
+    assert_eq!(view.tables(&[], &mut tables[..short]), Err(memory));
+    assert_eq!(view.observe(&mut tables, 0, 3), Err(InferError::Shape));
+    assert_eq!(view.observe(&mut tables, 4, 0), Err(InferError::Shape));
     assert!(tables.iter().all(|&t| t == 7.0));
     // What overflows is seen before an engine runs.
-    image.tables(&[(x, f32::MAX), (x, f32::MAX), (x, f32::MAX)], &mut tables).unwrap();
-    assert!(image.graph(&tables).is_err());
-    assert!(image.graph(&tables[..short]).is_err());
+    view.tables(&[(x, f32::MAX), (x, f32::MAX), (x, f32::MAX)], &mut tables).unwrap();
+    assert!(view.graph(&tables).is_err());
+    assert!(view.graph(&tables[..short]).is_err());
 }
 
 #[test]
@@ -242,7 +245,7 @@ fn damaged_fields_are_refused_and_never_panic() {
             let Ok(image) = FieldImage::open(&other) else { continue };
             opened += 1;
             let mut tables = vec![0.0; image.tables_len()];
-            image.tables(&[], &mut tables).unwrap();
+            image.field::<f32>().unwrap().tables(&[], &mut tables).unwrap();
             let _ = exact(&image, &tables);
         }
         assert!(FieldImage::open(&words[..at]).is_err());
@@ -258,7 +261,7 @@ fn a_field_that_is_too_wide_has_no_plan() {
     assert_eq!(exported.info.exact, None);
     let image = FieldImage::open(&exported.words).unwrap();
     let mut tables = vec![0.0; image.tables_len()];
-    image.tables(&[], &mut tables).unwrap();
+    image.field::<f32>().unwrap().tables(&[], &mut tables).unwrap();
     assert_eq!(exact(&image, &tables).err(), Some(InferError::Plan(0)));
 }
 

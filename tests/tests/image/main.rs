@@ -2,4 +2,5 @@
 
 mod decode;
 mod field;
+mod field_fixed;
 mod open;

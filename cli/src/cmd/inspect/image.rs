@@ -130,7 +130,7 @@ pub(super) fn field_json(image: &FieldImage<'_>) -> String {
     let outputs = outputs(image).into_iter().map(|(name, labels)| json!({ "name": name, "labels": labels }));
     let value = json!({
         "kind": "image of a field",
-        "scalar": "f32",
+        "scalar": scalar_name(image.scalar()),
         "flash_bytes": image.bytes(),
         "ram_tables_bytes": 4 * image.tables_len(),
         "outputs": outputs.collect::<Vec<_>>(),
@@ -144,15 +144,22 @@ pub(super) fn field_json(image: &FieldImage<'_>) -> String {
 
 pub(super) fn field_text(image: &FieldImage<'_>) -> String {
     let mut out = format!(
-        "image of a field: {} variables, {} factors, {} attributes, {} weights in f32\n  flash {}, tables {}, {} junction tree\n",
+        "image of a field: {} variables, {} factors, {} attributes, {} weights in {}\n  flash {}, tables {}, {} junction tree\n",
         image.variables(),
         image.factors(),
         image.attributes(),
         image.weights(),
+        scalar_name(image.scalar()),
         size(image.bytes()),
         size(4 * image.tables_len()),
         if image.has_plan() { "a" } else { "no" }
     );
+    if image.scalar() != Scalar::F32 {
+        let scales = image.scales();
+        let _ = writeln!(out, "  unit {:e}, of weights {} times that", scales.unit, 1u32 << scales.shift);
+        let errors = (scales.weight_error, scales.transition_error);
+        let _ = writeln!(out, "  largest errors {:.2e} (weights), {:.2e} (constants)", errors.0, errors.1);
+    }
     for (name, labels) in outputs(image) {
         let _ = writeln!(out, "  {name}: {}", labels.join(", "));
     }

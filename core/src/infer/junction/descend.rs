@@ -8,9 +8,10 @@ use super::{Junction, State};
 use crate::error::{InferError, need};
 use crate::infer::contract::{Loops, Shape};
 use crate::math::{Real, log_add_exp};
+use crate::score::Score;
 use rand_core::Rng;
 
-impl<'a, T: Real> Junction<'a, '_, T> {
+impl<'a, T: Score> Junction<'a, '_, T> {
     /// A configuration of largest potential, after [`maximise`](Self::maximise).
     pub fn decode(&mut self, labels: &mut [u32]) -> Result<(), InferError> {
         if self.state != State::Maximised {
@@ -18,53 +19,22 @@ impl<'a, T: Real> Junction<'a, '_, T> {
         }
         need(self.graph.variables(), labels.len())?;
         labels.fill(0);
-        self.descend(labels, |rest, _| {
+        self.descend(labels, |rest| {
             let mut best = (T::NEG_INFINITY, 0);
-            rest.each(|number, weight| {
-                if best.0 < weight {
-                    best = (weight, number);
+            rest.each_sum(|number, score| {
+                if best.0 < score {
+                    best = (score, number);
                 }
             });
             best.1
         })
     }
 
-    /// A configuration drawn from `P(x)`, after [`sum`](Self::sum). Can be called any number of times.
-    pub fn sample(&mut self, rng: &mut impl Rng, labels: &mut [u32]) -> Result<(), InferError> {
-        if self.state != State::Summed {
-            return Err(InferError::Shape);
-        }
-        need(self.graph.variables(), labels.len())?;
-        for (label, &card) in labels.iter_mut().zip(self.graph.cards()) {
-            *label = (uniform::<T>(rng) * f64::from(card)) as u32;
-        }
-        self.descend(labels, |rest, log| {
-            let mut total = if log { T::NEG_INFINITY } else { T::zero() };
-            rest.each(|_, weight| total = if log { log_add_exp(total, weight) } else { total + weight });
-            let share = |weight: T| if log { (weight - total).exp() } else { weight / total };
-            let mut left = T::from_f64(uniform::<T>(rng));
-            let (mut chosen, mut last) = (None, 0);
-            rest.each(|number, weight| {
-                let share = share(weight);
-                if chosen.is_none() && share > T::zero() {
-                    left -= share;
-                    last = number;
-                    if left < T::zero() {
-                        chosen = Some(number);
-                    }
-                }
-            });
-            // Rounding can leave a sliver of the interval uncovered; it belongs to the last configuration.
-            chosen.unwrap_or(last)
-        })
-    }
-
-    /// For each clique, `choose` picks one configuration of the variables that are not in its separator; its second
-    /// argument says whether weights are logarithms.
+    /// For each clique, `choose` picks one configuration of the variables that are not in its separator.
     fn descend(
         &mut self,
         labels: &mut [u32],
-        mut choose: impl FnMut(&Rest<'_, T>, bool) -> usize,
+        mut choose: impl FnMut(&Rest<'_, T>) -> usize,
     ) -> Result<(), InferError> {
         for c in (0..self.plan.clusters()).rev() {
             if !self.plan.is_potential(c) {
@@ -81,7 +51,7 @@ impl<'a, T: Real> Junction<'a, '_, T> {
         &mut self,
         c: usize,
         labels: &mut [u32],
-        choose: &mut impl FnMut(&Rest<'_, T>, bool) -> usize,
+        choose: &mut impl FnMut(&Rest<'_, T>) -> usize,
     ) -> Result<(), InferError> {
         let (cards, held) = (self.graph.cards(), self.held(c));
         // The inputs of a clique are all of one form since the first pass.
@@ -89,7 +59,7 @@ impl<'a, T: Real> Junction<'a, '_, T> {
         let log = self.fact(first as usize)?.log;
         let (order, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
         let rest = Rest { loops: Loops::at(index), held, labels, messages: self.memory.messages, log };
-        let mut number = choose(&rest, log);
+        let mut number = choose(&rest);
         let order = order.get(held.len()..self.plan.scope(c).len()).ok_or(InferError::Shape)?;
         for &v in order.iter().rev() {
             let card = cards.get(v as usize).copied().unwrap_or(1) as usize;
@@ -123,6 +93,39 @@ impl<'a, T: Real> Junction<'a, '_, T> {
     }
 }
 
+impl<T: Real> Junction<'_, '_, T> {
+    /// A configuration drawn from `P(x)`, after [`sum`](Self::sum). Can be called any number of times.
+    pub fn sample(&mut self, rng: &mut impl Rng, labels: &mut [u32]) -> Result<(), InferError> {
+        if self.state != State::Summed {
+            return Err(InferError::Shape);
+        }
+        need(self.graph.variables(), labels.len())?;
+        for (label, &card) in labels.iter_mut().zip(self.graph.cards()) {
+            *label = (uniform::<T>(rng) * f64::from(card)) as u32;
+        }
+        self.descend(labels, |rest| {
+            let log = rest.log;
+            let mut total = if log { T::NEG_INFINITY } else { T::zero() };
+            rest.each(|_, weight| total = if log { log_add_exp(total, weight) } else { total + weight });
+            let share = |weight: T| if log { (weight - total).exp() } else { weight / total };
+            let mut left = T::from_f64(uniform::<T>(rng));
+            let (mut chosen, mut last) = (None, 0);
+            rest.each(|number, weight| {
+                let share = share(weight);
+                if chosen.is_none() && share > T::zero() {
+                    left -= share;
+                    last = number;
+                    if left < T::zero() {
+                        chosen = Some(number);
+                    }
+                }
+            });
+            // Rounding can leave a sliver of the interval uncovered; it belongs to the last configuration.
+            chosen.unwrap_or(last)
+        })
+    }
+}
+
 /// The configurations of a clique that agree with the labels of its separator.
 struct Rest<'x, T> {
     loops: Loops<'x>,
@@ -132,20 +135,31 @@ struct Rest<'x, T> {
     log: bool,
 }
 
-impl<T: Real> Rest<'_, T> {
-    /// Visits them in order, numbered, with their weights.
-    #[inline]
-    fn each(&self, mut visit: impl FnMut(usize, T)) {
+impl<T: Score> Rest<'_, T> {
+    /// Visits them in order, numbered, with the product of their weights.
+    #[inline(always)]
+    fn each_product(&self, one: T, times: impl Fn(T, T) -> T, mut visit: impl FnMut(usize, T)) {
         let label = |v: &u32| self.labels.get(*v as usize).copied().unwrap_or(0);
         self.loops.each_rest(self.held.iter().map(label), |number, offsets| {
             let values = offsets.iter().take(self.loops.inputs()).filter_map(|&at| self.messages.get(at));
-            let weight = if self.log {
-                values.fold(T::zero(), |w, &v| w + v)
-            } else {
-                values.fold(T::one(), |w, &v| w * v)
-            };
-            visit(number, weight);
+            visit(number, values.fold(one, |w, &v| times(w, v)));
         });
+    }
+
+    /// The same of scores.
+    #[inline]
+    fn each_sum(&self, visit: impl FnMut(usize, T)) {
+        self.each_product(T::default(), T::plus, visit);
+    }
+}
+
+impl<T: Real> Rest<'_, T> {
+    /// Visits them in order, numbered, with their weights.
+    #[inline]
+    fn each(&self, visit: impl FnMut(usize, T)) {
+        let log = self.log;
+        let one = if log { T::zero() } else { T::one() };
+        self.each_product(one, |a, b| if log { a + b } else { a * b }, visit);
     }
 }
 

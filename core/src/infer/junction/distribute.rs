@@ -5,7 +5,7 @@ use super::separator::{Fact, divide};
 use super::{Junction, Memory, State};
 use crate::error::{InferError, need};
 use crate::ids::{FactorId, VarId};
-use crate::infer::contract::{LOG_SUM, Linear, Loops, Shape, contract, size_of_scope};
+use crate::infer::contract::{Linear, LogSum, Loops, Shape, contract, size_of_scope};
 use crate::infer::fork::{Fork, Span};
 use crate::math::{Real, softmax};
 
@@ -351,7 +351,7 @@ fn contract_any<T: Real>(
     measured: bool,
 ) -> Result<Span<T>, InferError> {
     if log {
-        contract(loops, LOG_SUM, inputs, out, fork, measured)
+        contract(loops, LogSum, inputs, out, fork, measured)
     } else {
         contract(loops, Linear, inputs, out, fork, measured)
     }

@@ -16,23 +16,25 @@
 
 mod descend;
 mod distribute;
+mod log_add;
 mod operands;
 mod separator;
 
 pub use separator::Fact;
 
-use super::contract::{LOG_SUM, Linear, Loops, MAX_PLUS, Shape, axes_under, contract, size_of_scope};
+use super::contract::{Linear, LogSum, Loops, MaxPlus, Semiring, Shape, axes_under, contract, size_of_scope};
 use super::fork::{Fork, Span};
 use super::plan::Plan;
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::FactorId;
 use crate::math::Real;
+use crate::score::Score;
 use crate::stride::{self, Axis};
 use core::ops::Range;
 use distribute::Turn;
 use operands::Operands;
-use separator::{settle_linear, settle_log, settle_max};
+use separator::{settle_linear, settle_log, settle_sum};
 
 /// The memory of a run, lent by the caller; lengths as the [`Plan`] says.
 #[derive(Debug)]
@@ -51,10 +53,9 @@ pub struct Memory<'m, T> {
     pub starts: &'m mut [u32],
 }
 
-/// How a clique multiplies and adds.
+/// How a clique multiplies and adds potentials.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    Max,
     Linear,
     Log,
 }
@@ -107,7 +108,7 @@ pub struct Junction<'a, 'm, T> {
     turn: Turn<T>,
 }
 
-impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
+impl<'a, 'm, T: Score> Junction<'a, 'm, T> {
     /// Joins plan, graph and memory. The plan must have been opened for this graph, or for one that
     /// differs from it in its values only.
     #[inline(always)]
@@ -119,19 +120,12 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         Ok(Self { plan, graph, memory, state: State::Empty, turn: Turn::default() })
     }
 
-    /// The first pass with sums: returns `log Z`, or [`InferError::ZeroProbability`]; or [`InferError::BadValue`]
-    /// if sums of the log-potentials leave the range of numbers.
-    pub fn sum(&mut self, fork: &mut impl Fork<T>) -> Result<T, InferError> {
+    /// The first pass with maxima: returns `max_x Σ_k log ψ_k(x)`, or [`InferError::ZeroProbability`]; or [`InferError::BadValue`]
+    /// if sums of the log-potentials leave the range of numbers (in fixed point: of more than [`Score::MOST`] factors that the plan adds up
+    /// in one cluster).
+    pub fn maximise(&mut self, fork: &mut impl Fork<T>) -> Result<T::Total, InferError> {
         self.state = State::Empty;
-        let log_z = self.collect(fork, false)?;
-        self.state = State::Summed;
-        Ok(log_z)
-    }
-
-    /// The first pass with maxima: returns `max_x Σ_k log ψ_k(x)`; errors as in [`sum`](Self::sum).
-    pub fn maximise(&mut self, fork: &mut impl Fork<T>) -> Result<T, InferError> {
-        self.state = State::Empty;
-        let best = self.collect(fork, true)?;
+        let best = self.collect_logs(MaxPlus, fork)?;
         self.state = State::Maximised;
         Ok(best)
     }
@@ -139,79 +133,63 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
     // The passes go from clique to clique, and in each step after step. A step has the clique's number and looks up in the plan what
     // it needs; it writes its loops into index memory and returns, and another step runs them. So no step lies on the stack while
     // another works.
+
+    /// The first pass on scores as they are, whatever is made of several.
     #[inline(never)]
-    fn collect(&mut self, fork: &mut impl Fork<T>, max: bool) -> Result<T, InferError> {
-        let mut total = self.constants()?;
+    fn collect_logs<S: Semiring<T>>(
+        &mut self,
+        semiring: S,
+        fork: &mut impl Fork<T>,
+    ) -> Result<T::Total, InferError> {
+        let mut total = self.begin()?;
+        for c in 0..self.plan.clusters() {
+            let span = if self.plan.is_potential(c) {
+                self.multiply_factors(c)?
+            } else {
+                self.write_loops_up(c)?;
+                self.contract_up(c, semiring, fork)?
+            };
+            let range = self.message(c)?;
+            let out = self.memory.messages.get_mut(range.clone()).ok_or(InferError::Shape)?;
+            *self.memory.facts.get_mut(c).ok_or(InferError::Shape)? = settle_sum(out, span)?;
+            self.add_scale(c, &mut total)?;
+            if !self.plan.has_parent(c) {
+                let table = self.memory.messages.get(range).unwrap_or(&[]);
+                table.iter().fold(semiring.zero(), |sum, &v| semiring.plus(sum, v)).add_to(&mut total);
+            }
+        }
+        Ok(total)
+    }
+
+    /// The sum of the factors without variables; clears the marks of [`add_scale`](Self::add_scale).
+    #[inline(never)]
+    fn begin(&mut self) -> Result<T::Total, InferError> {
+        let mut total = T::Total::default();
+        let tables = || self.graph.factor_ids().map(|k| (k, self.graph.table(k)));
+        if !T::add_up(tables().flat_map(|(_, table)| table)) {
+            return Err(InferError::BadValue);
+        }
+        for (_, table) in tables().filter(|&(k, _)| self.graph.scope(k).is_empty()) {
+            let constant = table.first().copied().unwrap_or_default();
+            if constant.is_forbidden() {
+                return Err(InferError::ZeroProbability);
+            }
+            constant.add_to(&mut total);
+        }
         // Here `starts` marks the variables that some factor mentions.
         self.memory.starts.fill(0);
-        for c in 0..self.plan.clusters() {
-            if self.plan.is_potential(c) {
-                self.multiply_factors(c, max)?;
-            } else {
-                let form = self.plan_up(c, max)?;
-                self.contract_up(c, form, fork)?;
-            }
-            self.add_total(c, max, &mut total)?;
-        }
-        if !max {
-            total = self.add_free(total);
-        }
-        if total == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(total) }
+        Ok(total)
     }
 
-    /// The sum of the factors without variables; [`InferError::BadValue`] if sums can leave the range of numbers.
+    /// What was taken out of a cluster's message. Marks the variables whose marginals it has.
     #[inline(never)]
-    fn constants(&self) -> Result<T, InferError> {
-        let mut total = T::zero();
-        // No sum of log-potentials, nor a difference of such sums, is beyond a few times this.
-        let mut magnitude = T::zero();
-        for k in self.graph.factor_ids() {
-            let table = self.graph.table(k);
-            let finite = |v: &T| if v.abs() < T::INFINITY { v.abs() } else { T::zero() };
-            magnitude += table.iter().map(finite).fold(T::zero(), T::larger);
-            if self.graph.scope(k).is_empty() {
-                total += table.first().copied().unwrap_or(T::zero());
-            }
-        }
-        if magnitude * T::from_f64(8.0) == T::INFINITY { Err(InferError::BadValue) } else { Ok(total) }
-    }
-
-    /// A variable that no factor mentions is free: it multiplies Z by its arity.
-    #[inline(never)]
-    fn add_free(&self, mut total: T) -> T {
-        for (&card, &mark) in self.graph.cards().iter().zip(self.memory.starts.iter()) {
-            if mark == 0 {
-                total += T::from_f64(f64::from(card)).ln();
-            }
-        }
-        total
-    }
-
-    /// What a cluster adds to the logarithm of the total: its scale and, of a root, the rest. Marks the variables whose marginals
-    /// it has.
-    #[inline(never)]
-    fn add_total(&mut self, c: usize, max: bool, sum: &mut T) -> Result<(), InferError> {
-        *sum += self.fact(c)?.scale;
+    fn add_scale(&mut self, c: usize, total: &mut T::Total) -> Result<(), InferError> {
+        self.fact(c)?.scale.add_to(total);
         for &v in self.plan.homes(c).iter().chain(self.plan.separator_homes(c)) {
             if let Some(mark) = self.memory.starts.get_mut(v as usize) {
                 *mark = 1;
             }
         }
-        if self.plan.has_parent(c) {
-            return Ok(());
-        }
-        let table = self.memory.messages.get(self.message(c)?).ok_or(InferError::Shape)?;
-        *sum += if max {
-            crate::math::maximum(table)
-        } else if self.fact(c)?.log {
-            crate::math::log_sum_exp(table)
-        } else {
-            let mut linear = T::zero();
-            for &v in table {
-                linear += v;
-            }
-            linear.ln()
-        };
         Ok(())
     }
 
@@ -226,33 +204,22 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         Ok(self.plan.message_at(c)..self.plan.message_at(c) + len)
     }
 
-    /// `message(x) = Σ_k log ψ_k(x)`, then its exponential if its range allows.
+    /// `message(x) = Σ_k log ψ_k(x)`.
     #[inline(never)]
-    fn multiply_factors(&mut self, c: usize, max: bool) -> Result<(), InferError> {
+    fn multiply_factors(&mut self, c: usize) -> Result<Span<T>, InferError> {
+        if self.plan.inputs(c).len() > T::MOST {
+            return Err(InferError::BadValue);
+        }
         let range = self.message(c)?;
         let out = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
-        out.fill(T::zero());
+        out.fill(T::default());
         for &k in self.plan.inputs(c) {
             let scope = self.graph.scope(FactorId(k));
             let memory = self.memory.index.as_chunks_mut().0;
             let axes = axes_under(memory, self.plan.scope(c), scope, self.graph.cards());
             add_table(axes.ok_or(InferError::Shape)?, out, self.graph.table(FactorId(k)));
         }
-        let span = Span::of(out, T::NEG_INFINITY);
-        self.settle(c, if max { Form::Max } else { Form::Log }, span)
-    }
-
-    /// How a clique's message up is to be computed; its loops are then in index memory.
-    #[inline(never)]
-    fn plan_up(&mut self, c: usize, max: bool) -> Result<Form, InferError> {
-        self.write_loops_up(c)?;
-        Ok(if max {
-            Form::Max
-        } else if self.make_alike(c, false)? {
-            Form::Linear
-        } else {
-            Form::Log
-        })
+        Ok(Span::of(out, T::NEG_INFINITY))
     }
 
     /// The loops of a clique's message up.
@@ -267,21 +234,90 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         Operands::Messages { clique: c, from_above: false }.write_loops(&self.plan, &shape, index)
     }
 
-    /// A clique's message up.
+    /// A clique's message up, by the loops in index memory.
     #[inline(never)]
-    fn contract_up(&mut self, c: usize, form: Form, fork: &mut impl Fork<T>) -> Result<(), InferError> {
+    fn contract_up<S: Semiring<T>>(
+        &mut self,
+        c: usize,
+        semiring: S,
+        fork: &mut impl Fork<T>,
+    ) -> Result<Span<T>, InferError> {
         let range = self.message(c)?;
         let (below, rest) =
             self.memory.messages.split_at_mut_checked(range.start).ok_or(InferError::Shape)?;
         let out = rest.get_mut(..range.len()).ok_or(InferError::Shape)?;
         let (_, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
-        let loops = &Loops::at(index);
-        let span = match form {
-            Form::Max => contract(loops, MAX_PLUS, below, out, fork, true),
-            Form::Linear => contract(loops, Linear, below, out, fork, true),
-            Form::Log => contract(loops, LOG_SUM, below, out, fork, true),
-        }?;
-        self.settle(c, form, span)
+        contract(&Loops::at(index), semiring, below, out, fork, true)
+    }
+}
+
+impl<T: Real> Junction<'_, '_, T> {
+    /// The first pass with sums: returns `log Z`; errors as in [`maximise`](Self::maximise).
+    pub fn sum(&mut self, fork: &mut impl Fork<T>) -> Result<T, InferError> {
+        self.state = State::Empty;
+        let log_z = self.collect(fork)?;
+        self.state = State::Summed;
+        Ok(log_z)
+    }
+
+    /// The first pass on potentials where that is safe, on their logarithms elsewhere.
+    #[inline(never)]
+    fn collect(&mut self, fork: &mut impl Fork<T>) -> Result<T, InferError> {
+        let mut total = self.begin()?;
+        for c in 0..self.plan.clusters() {
+            if self.plan.is_potential(c) {
+                let span = self.multiply_factors(c)?;
+                self.settle(c, Form::Log, span)?;
+            } else {
+                let form = self.plan_up(c)?;
+                let span = match form {
+                    Form::Linear => self.contract_up(c, Linear, fork),
+                    Form::Log => self.contract_up(c, LogSum, fork),
+                }?;
+                self.settle(c, form, span)?;
+            }
+            self.add_scale(c, &mut total)?;
+            self.add_root(c, &mut total)?;
+        }
+        total = self.add_free(total);
+        if total == T::NEG_INFINITY { Err(InferError::ZeroProbability) } else { Ok(total) }
+    }
+
+    /// What a root has beside its scale.
+    #[inline(never)]
+    fn add_root(&self, c: usize, sum: &mut T) -> Result<(), InferError> {
+        if self.plan.has_parent(c) {
+            return Ok(());
+        }
+        let table = self.memory.messages.get(self.message(c)?).ok_or(InferError::Shape)?;
+        *sum += if self.fact(c)?.log {
+            crate::math::log_sum_exp(table)
+        } else {
+            let mut linear = T::zero();
+            for &v in table {
+                linear += v;
+            }
+            linear.ln()
+        };
+        Ok(())
+    }
+
+    /// A variable that no factor mentions is free: it multiplies Z by its arity.
+    #[inline(never)]
+    fn add_free(&self, mut total: T) -> T {
+        for (&card, &mark) in self.graph.cards().iter().zip(self.memory.starts.iter()) {
+            if mark == 0 {
+                total += T::from_f64(f64::from(card)).ln();
+            }
+        }
+        total
+    }
+
+    /// How a clique's message up is to be computed; its loops are then in index memory.
+    #[inline(never)]
+    fn plan_up(&mut self, c: usize) -> Result<Form, InferError> {
+        self.write_loops_up(c)?;
+        Ok(if self.make_alike(c, false)? { Form::Linear } else { Form::Log })
     }
 
     /// Brings a message that was just computed into its form, and writes down what is known of it.
@@ -291,7 +327,6 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
         let out = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
         let fact = self.memory.facts.get_mut(c).ok_or(InferError::Shape)?;
         *fact = match form {
-            Form::Max => settle_max(out, span),
             Form::Linear => settle_linear(out, span),
             Form::Log => settle_log(out, span),
         }?;
@@ -332,6 +367,6 @@ impl<'a, 'm, T: Real> Junction<'a, 'm, T> {
 
 /// Adds a factor's table to a larger one.
 #[inline(never)]
-fn add_table<T: Real>(axes: &[Axis], out: &mut [T], table: &[T]) {
-    stride::spread(axes, out, table, |o, v| *o += v);
+fn add_table<T: Score>(axes: &[Axis], out: &mut [T], table: &[T]) {
+    stride::spread(axes, out, table, |o, v| *o = o.plus(v));
 }

@@ -3,6 +3,7 @@
 use crate::error::InferError;
 use crate::infer::fork::{Fork, Job, Span};
 use crate::math::Real;
+use crate::score::Score;
 
 /// What is known of a message: its form, the part of its logarithm that was taken out, and its range.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,16 +16,17 @@ pub struct Fact<T> {
     pub(super) high: T,
     pub(super) low: T,
 }
-/// Takes the largest logarithm out of a max-product message.
+
+/// Takes the largest score out of a message of scores.
 #[inline(never)]
-pub(super) fn settle_max<T: Real>(message: &mut [T], span: Span<T>) -> Result<Fact<T>, InferError> {
-    if span.high == T::NEG_INFINITY {
+pub(super) fn settle_sum<T: Score>(message: &mut [T], span: Span<T>) -> Result<Fact<T>, InferError> {
+    if span.high.is_forbidden() {
         return Err(InferError::ZeroProbability);
     }
     for v in message {
-        *v -= span.high;
+        *v = v.behind(span.high);
     }
-    Ok(Fact { log: true, scale: span.high, high: T::zero(), low: T::zero() })
+    Ok(Fact { log: true, scale: span.high, high: T::default(), low: T::default() })
 }
 
 /// A message of logarithms: exponentiated if its range allows, else shifted.

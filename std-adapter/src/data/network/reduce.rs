@@ -1,7 +1,7 @@
 //! Evidence: condition a network on it before anything is planned or run, and carry results back.
 
 use super::Network;
-use gibbsite_core::math::Real;
+use gibbsite_core::score::Score;
 use gibbsite_core::stride::{self, Axes};
 use std::fmt;
 

@@ -3,7 +3,7 @@
 use crate::engines::{Answer, Done, Pool, Stop};
 use crate::images::Tagging;
 use gibbsite_core::graph::{FactorGraph, Incidence};
-use gibbsite_core::image::FieldImage;
+use gibbsite_core::image::{FieldImage, FieldView};
 use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::junction::{Junction, Memory};
 use gibbsite_core::infer::loopy::{Dimensions, Loopy, Mode, Params};
@@ -12,15 +12,15 @@ use gibbsite_core::infer::{conditional, icm};
 
 /// The tables of a sample: the input `x` is 2.5, the input `k` is `v`.
 #[inline(never)]
-fn tables<'m>(image: &FieldImage<'_>, pool: &mut Pool<'m, f32>) -> Result<&'m [f32], Stop> {
-    let tables = pool.reals(image.tables_len())?;
-    let attribute = |name: &[u8]| image.attribute(name).ok_or(Stop::Memory);
-    image.tables(&[(attribute(b"x")?, 2.5), (attribute(b"k=v")?, 1.0)], tables)?;
+fn tables<'m>(view: &FieldView<'_, f32>, pool: &mut Pool<'m, f32>) -> Result<&'m [f32], Stop> {
+    let tables = pool.reals(view.image().tables_len())?;
+    let attribute = |name: &[u8]| view.image().attribute(name).ok_or(Stop::Memory);
+    view.tables(&[(attribute(b"x")?, 2.5), (attribute(b"k=v")?, 1.0)], tables)?;
     Ok(tables)
 }
 
 /// Labels as bytes.
-fn put(labels: &[u32], out: &mut [u8]) {
+pub(crate) fn put(labels: &[u32], out: &mut [u8]) {
     out.iter_mut().zip(labels).for_each(|(o, &l)| *o = l as u8);
 }
 
@@ -42,11 +42,11 @@ fn with_junction(
         &mut [u8],
     ) -> Result<(usize, usize), Stop>,
 ) -> Answer {
-    let image = FieldImage::open(call.words)?;
+    let view = FieldImage::open(call.words)?.field()?;
     let mut pool = Pool::new(&mut *call.reals, &mut *call.indices);
-    let graph = image.graph(tables(&image, &mut pool)?)?;
+    let graph = view.graph(tables(&view, &mut pool)?)?;
     let counters = pool.words(Plan::open_len(graph.variables(), graph.factors()))?;
-    let plan = image.plan(&graph, counters)?;
+    let plan = view.plan(&graph, counters)?;
     let facts = call.facts.get_mut(..plan.clusters()).ok_or(Stop::Memory)?;
     let used = size_of_val(facts);
     let memory = Memory {
@@ -87,10 +87,10 @@ pub fn field_best(call: &mut Tagging<'_>) -> Answer {
 /// A field's graph with its incidence. Inlined: they would lie on the stack twice if they were returned.
 #[inline(always)]
 fn graph<'m>(
-    image: &FieldImage<'m>,
+    view: &FieldView<'m, f32>,
     pool: &mut Pool<'m, f32>,
 ) -> Result<(FactorGraph<'m, f32>, Incidence<'m>, Dimensions), Stop> {
-    let graph = image.graph(tables(image, pool)?)?;
+    let graph = view.graph(tables(view, pool)?)?;
     let size = Dimensions::of(&graph);
     let incidence = Incidence::build(&graph, pool.words(Incidence::len(size.variables, size.edges))?)?;
     Ok((graph, incidence, size))
@@ -98,9 +98,9 @@ fn graph<'m>(
 
 /// Belief propagation, as on a grid that is too wide for a junction tree.
 pub fn field_loopy(call: &mut Tagging<'_>) -> Answer {
-    let image = FieldImage::open(call.words)?;
+    let view = FieldImage::open(call.words)?.field()?;
     let mut pool = Pool::new(&mut *call.reals, &mut *call.indices);
-    let graph = image.graph(tables(&image, &mut pool)?)?;
+    let graph = view.graph(tables(&view, &mut pool)?)?;
     let size = Dimensions::of(&graph);
     let words = pool.words(Loopy::<f32>::words_len(&size))?;
     let reals = pool.reals(Loopy::<f32>::reals_len(&size))?;
@@ -113,9 +113,9 @@ pub fn field_loopy(call: &mut Tagging<'_>) -> Answer {
 
 /// Labels that no single change makes better.
 pub fn field_icm(call: &mut Tagging<'_>) -> Answer {
-    let image = FieldImage::open(call.words)?;
+    let view = FieldImage::open(call.words)?.field()?;
     let mut pool = Pool::new(&mut *call.reals, &mut *call.indices);
-    let (graph, incidence, size) = graph(&image, &mut pool)?;
+    let (graph, incidence, size) = graph(&view, &mut pool)?;
     let scratch = pool.reals(icm::scratch_len(&size))?;
     let labels = pool.words(size.variables)?;
     *call.answer.first_mut().ok_or(Stop::Memory)? =
@@ -126,9 +126,9 @@ pub fn field_icm(call: &mut Tagging<'_>) -> Answer {
 
 /// `P(y_v | all others)` of the output in the middle, all others 0.
 pub fn field_local(call: &mut Tagging<'_>) -> Answer {
-    let image = FieldImage::open(call.words)?;
+    let view = FieldImage::open(call.words)?.field()?;
     let mut pool = Pool::new(&mut *call.reals, &mut *call.indices);
-    let (graph, incidence, size) = graph(&image, &mut pool)?;
+    let (graph, incidence, size) = graph(&view, &mut pool)?;
     let labels = pool.words(size.variables)?;
     let scratch = pool.reals(size.arity)?;
     conditional(&graph, &incidence, labels, 4, call.answer, scratch)?;

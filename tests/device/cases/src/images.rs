@@ -2,6 +2,7 @@
 
 use crate::engines::{Answer, Done, Stop};
 pub use crate::fields::{field_best, field_icm, field_local, field_loopy, field_marginals, open_field};
+pub use crate::units::{best_i8, best_i16, icm_i16, local_i16, marginals_i16 as field_marginals_i16};
 use gibbsite_core::error::ImageError;
 use gibbsite_core::image::{ChainView, GaussianImage, Image, Item, Weight, marginals_len, smooth_len};
 use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
@@ -25,6 +26,7 @@ pub struct Tagging<'a> {
     pub labels: &'a mut [u8],
     pub indices: &'a mut [u32],
     pub facts: &'a mut [Fact<f32>],
+    pub unit_facts: &'a mut [Fact<i32>],
 }
 
 /// A case.
@@ -58,6 +60,11 @@ macro_rules! for_each_image_case {
             f32 field_loopy FIELD field_loopy entry_field_loopy_f32;
             f32 field_icm FIELD field_icm entry_field_icm_f32;
             f32 field_local FIELD field_local entry_field_local_f32;
+            i16 field_best FIELD_I16 best_i16 entry_field_best_i16;
+            i8 field_best FIELD_I8 best_i8 entry_field_best_i8;
+            i16 field_marginals FIELD_I16 field_marginals_i16 entry_field_marginals_i16;
+            i16 field_icm FIELD_I16 icm_i16 entry_field_icm_i16;
+            i16 field_local FIELD_I16 local_i16 entry_field_local_i16;
             f32 pairs_64 F32 pairs_64_f32 entry_pairs_64_f32;
             f32 pairs_192 F32 pairs_192_f32 entry_pairs_192_f32;
             i16 pairs_64 F32 pairs_64_i16 entry_pairs_64_i16;

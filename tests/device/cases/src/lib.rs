@@ -11,6 +11,7 @@ pub mod fields;
 pub mod grid;
 pub mod images;
 pub mod models;
+pub mod units;
 
 use engines::{Answer, Call, Done, Engine, Stop};
 use gibbsite_core::infer::junction::Fact;
@@ -183,6 +184,7 @@ pub fn run_images(memory: &mut ImageMemory, report: &mut impl Report) -> u32 {
         let ImageMemory { reals, scores, back, answer, labels, words: indices } = memory;
         // On this function's stack: a `Fact` cannot be made in a constant.
         let mut facts = [Fact::default(); 64];
+        let mut unit_facts = [Fact::default(); 64];
         indices.fill(0);
         reals.fill(0.0);
         scores.fill(0);
@@ -200,6 +202,7 @@ pub fn run_images(memory: &mut ImageMemory, report: &mut impl Report) -> u32 {
             labels,
             indices,
             facts: &mut facts,
+            unit_facts: &mut unit_facts,
         };
         report.start();
         let done = case(&mut call);

@@ -14,6 +14,7 @@ use gibbsite_core::infer::loopy::{Loopy, Mode, Params};
 use gibbsite_core::infer::plan::Plan;
 use gibbsite_core::infer::tree::Forest;
 use gibbsite_core::infer::trw::Trw;
+use gibbsite_core::log_add::LogAdd;
 
 /// A generator as small as one can be.
 pub struct Weyl(u32);
@@ -257,4 +258,70 @@ pub extern "C" fn call_chain_marginals(
 #[unsafe(no_mangle)]
 pub extern "C" fn call_chain_log_z(chain: &Chain<'_, f32>, memory: &mut &mut [f32], log_z: &mut f32) -> bool {
     put(log_z, chain.log_z(memory))
+}
+
+// The same of scores in units.
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_units_graph(
+    out: &mut Option<FactorGraph<'static, i32>>,
+    cards: &[&'static [u32]; 4],
+    values: &&'static [i32],
+) {
+    let &[cards, scope_start, scope, table_start] = cards;
+    *out = FactorGraph::new(cards, scope_start, scope, table_start, values).ok();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_units_plan_open(
+    out: &mut Option<Plan<'static>>,
+    words: &&'static [u32],
+    graph: &FactorGraph<'_, i32>,
+    memory: &mut &mut [u32],
+) {
+    *out = Plan::open(words, graph, memory).ok();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_units_junction_new<'a, 'm>(
+    out: &mut Option<Junction<'a, 'm, i32>>,
+    plan: &Plan<'a>,
+    graph: &FactorGraph<'a, i32>,
+    memory: &mut Option<Memory<'m, i32>>,
+) {
+    *out = memory.take().and_then(|memory| Junction::new(*plan, *graph, memory).ok());
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_units_maximise(
+    run: &mut Junction<'_, '_, i32>,
+    fork: &mut Sequential<'_, i32>,
+    out: &mut i64,
+) -> bool {
+    put(out, run.maximise(fork))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_units_decode(run: &mut Junction<'_, '_, i32>, labels: &mut &mut [u32]) -> bool {
+    ok(run.decode(labels))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_units_sum(
+    run: &mut Junction<'_, '_, i32>,
+    table: &LogAdd<'_>,
+    fork: &mut Sequential<'_, i32>,
+    out: &mut i64,
+) -> bool {
+    put(out, run.log_sum(*table, fork))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_units_marginals(
+    run: &mut Junction<'_, '_, i32>,
+    table: &LogAdd<'_>,
+    fork: &mut Sequential<'_, i32>,
+    out: &mut &mut [i32],
+) -> bool {
+    ok(run.log_marginals(*table, fork, out))
 }
