@@ -188,10 +188,7 @@ pub(super) fn combine<T: Real>(x: &[T], table: &[T], out: &mut [T]) {
     out.fill(T::zero());
     let (fours, last) = x.as_chunks::<4>();
     for &[a, b, c, d] in fours {
-        let (Some(ra), Some(rb), Some(rc), Some(rd)) = (rows.next(), rows.next(), rows.next(), rows.next())
-        else {
-            return;
-        };
+        let Some(([ra, rb, rc, rd], rest)) = four_rows(table, labels) else { return };
         for ((((o, &ra), &rb), &rc), &rd) in out.iter_mut().zip(ra).zip(rb).zip(rc).zip(rd) {
             *o += (a * ra + b * rb) + (c * rc + d * rd);
         }
@@ -201,4 +198,14 @@ pub(super) fn combine<T: Real>(x: &[T], table: &[T], out: &mut [T]) {
             *o += x * e;
         }
     }
+}
+
+/// The first four rows of a table, and the rest: one comparison of lengths, where four steps of [`rows`] are four and as much as the
+/// work on a short row.
+#[inline(always)]
+fn four_rows<T>(table: &[T], labels: usize) -> Option<([&[T]; 4], &[T])> {
+    let (four, rest) = table.split_at_checked(4 * labels)?;
+    let (low, high) = four.split_at_checked(2 * labels)?;
+    let ((a, b), (c, d)) = (low.split_at_checked(labels)?, high.split_at_checked(labels)?);
+    Some(([a, b, c, d], rest))
 }
