@@ -122,10 +122,10 @@ impl<T: Real> Pass<'_, '_, '_, T> {
         let (beta, scale) = (&*self.beta.mass, self.scale);
         let sum = alpha.iter().zip(beta).fold(T::zero(), |sum, (&a, &b)| sum + a * (b * scale));
         let factor = T::one() / sum;
-        let mut tables = shared.then(|| rows(self.exp, labels));
-        for (out, &a) in rows_mut(out, labels).zip(alpha) {
-            let a = a * factor;
-            if let Some(row) = tables.as_mut().and_then(Iterator::next) {
+        let each = rows_mut(out, labels).zip(alpha);
+        if shared {
+            for ((out, &a), row) in each.zip(rows(self.exp, labels)) {
+                let a = a * factor;
                 for ((o, &e), &w) in out.iter_mut().zip(row).zip(&*self.weighted.mass) {
                     *o = a * e * w;
                 }
