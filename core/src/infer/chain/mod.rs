@@ -109,9 +109,10 @@ impl<'a, T: Real> Chain<'a, T> {
         self.positions
     }
 
-    /// Entries of one transition table.
+    /// Entries of one transition table. [`new`](Self::new) has checked that the number fits.
+    #[inline]
     fn cells(&self) -> usize {
-        self.labels.saturating_mul(self.labels)
+        self.labels.wrapping_mul(self.labels)
     }
 
     /// The scores, position by position.
