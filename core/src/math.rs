@@ -152,6 +152,27 @@ pub fn argmax<T: Real>(x: &[T]) -> usize {
     best.0
 }
 
+/// Whether all entries are [legal log-potentials](Real::is_log_potential).
+pub(crate) fn are_log_potentials<T: Real>(x: &[T]) -> bool {
+    if cfg!(target_os = "none") {
+        return sums_to_nothing(x);
+    }
+    // `&` instead of a short circuit: the scan then vectorises.
+    x.iter().fold(true, |ok, v| ok & v.is_log_potential())
+}
+
+/// [`are_log_potentials`] for a device, where an addition is less than a comparison, with an FPU (one instruction instead of five) and
+/// without: `-inf` plus a legal one is `-inf`, plus any other NaN, which it then remains. By eights, or the loop would be as much as
+/// the work.
+fn sums_to_nothing<T: Real>(x: &[T]) -> bool {
+    let (eights, last) = x.as_chunks::<8>();
+    let mut sum = T::NEG_INFINITY;
+    for &[a, b, c, d, e, f, g, h] in eights {
+        sum = sum + a + b + c + d + e + f + g + h;
+    }
+    last.iter().fold(sum, |sum, &v| sum + v) == T::NEG_INFINITY
+}
+
 /// Turns log-weights into probabilities in place and returns `log Σ e^x`; if that is `-inf`, `x` is
 /// left as it was.
 ///
@@ -220,7 +241,9 @@ pub fn soft_threshold<T: Real>(x: T, by: T) -> T {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
+    use std::vec::Vec;
 
     #[test]
     fn powers_are_what_exp_gives() {
@@ -232,5 +255,52 @@ mod tests {
         }
         all::<f32>(64.0);
         all::<f64>(512.0);
+    }
+
+    /// Both forms of the check, with each kind of number at each place of rows of all lengths.
+    #[test]
+    fn a_sum_finds_what_is_not_a_log_potential() {
+        fn all<T: Real>(kinds: &[T]) {
+            let rows = (0..20usize).flat_map(|length| (0..length).map(move |at| (length, at)));
+            for (length, at) in rows {
+                for background in [T::zero(), T::NEG_INFINITY, T::LOG_RANGE] {
+                    for &kind in kinds {
+                        let entry = |i| if i == at { kind } else { background };
+                        let row: Vec<T> = (0..length).map(entry).collect();
+                        let legal = kind.is_log_potential();
+                        assert_eq!(
+                            (are_log_potentials(&row), sums_to_nothing(&row)),
+                            (legal, legal),
+                            "{row:?}"
+                        );
+                    }
+                }
+            }
+            assert!(are_log_potentials::<T>(&[]) && sums_to_nothing::<T>(&[]));
+        }
+        let (inf, nan) = (f32::INFINITY, f32::NAN);
+        all(&[
+            inf,
+            -inf,
+            nan,
+            -nan,
+            f32::from_bits(0x7f80_0001),
+            f32::MAX,
+            f32::MIN,
+            f32::from_bits(1),
+            -0.0,
+        ]);
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        all(&[
+            inf,
+            -inf,
+            nan,
+            -nan,
+            f64::from_bits(0x7ff0 << 48 | 1),
+            f64::MAX,
+            f64::MIN,
+            f64::from_bits(1),
+            -0.0,
+        ]);
     }
 }

@@ -29,7 +29,7 @@ pub use expect::Shared;
 
 use crate::arena::{Rows, rows};
 use crate::error::InferError;
-use crate::math::{Real, maximum};
+use crate::math::{Real, are_log_potentials, maximum};
 use crate::wide::Compensated;
 
 /// Log scores of going from a label (row) to the next position's label (column).
@@ -92,16 +92,7 @@ impl<'a, T: Real> Chain<'a, T> {
         if !fits || expected != Some(table.len()) {
             return Err(InferError::Shape);
         }
-        // `&` instead of a short circuit: the scan then vectorises, where there are vectors. Elsewhere by fours, which halves the loop.
-        let legal = |x: &[T]| match cfg!(target_os = "none") {
-            true => {
-                let (fours, last) = x.as_chunks::<4>();
-                let one = |v: &T| v.is_log_potential();
-                fours.iter().all(|[a, b, c, d]| one(a) && one(b) && one(c) && one(d)) && last.iter().all(one)
-            }
-            false => x.iter().fold(true, |ok, v| ok & v.is_log_potential()),
-        };
-        if legal(states) && legal(table) {
+        if are_log_potentials(states) && are_log_potentials(table) {
             Ok(Self { labels, positions, states, transitions })
         } else {
             Err(InferError::BadValue)
@@ -118,9 +109,10 @@ impl<'a, T: Real> Chain<'a, T> {
         self.positions
     }
 
-    /// Entries of one transition table.
+    /// Entries of one transition table. [`new`](Self::new) has checked that the number fits.
+    #[inline]
     fn cells(&self) -> usize {
-        self.labels.saturating_mul(self.labels)
+        self.labels.wrapping_mul(self.labels)
     }
 
     /// The scores, position by position.

@@ -143,15 +143,17 @@ pub(super) fn extent<T: Real>(x: &[T], nothing: T) -> (T, T) {
     (top, bottom)
 }
 
-/// [`extent`] for a device: the loop would be as much as the work. Mostly there is no `nothing`, so that it is looked for only if the
-/// smallest is one.
+/// [`extent`] for a device: the loop would be as much as the work. Of two entries only the larger can be the largest and only the smaller
+/// the smallest: three comparisons for both instead of four. Mostly there is no `nothing`, so that it is looked for only if the smallest is
+/// one.
 #[inline(always)]
 pub(super) fn extent_by_fours<T: Real>(x: &[T], nothing: T) -> (T, T) {
     let (fours, last) = x.as_chunks::<4>();
     let (mut top, mut low) = (nothing, T::INFINITY);
     for &[a, b, c, d] in fours {
-        top = top.larger(a).larger(b).larger(c).larger(d);
-        low = low.smaller(a).smaller(b).smaller(c).smaller(d);
+        let ((a, b), (c, d)) = (sorted(a, b), sorted(c, d));
+        (top, low) = (top.larger(b), low.smaller(a));
+        (top, low) = (top.larger(d), low.smaller(c));
     }
     for &v in last {
         (top, low) = (top.larger(v), low.smaller(v));
@@ -161,6 +163,12 @@ pub(super) fn extent_by_fours<T: Real>(x: &[T], nothing: T) -> (T, T) {
         low = above.fold(T::INFINITY, |low, &v| low.smaller(v));
     }
     (top, low)
+}
+
+/// The smaller of two numbers, then the larger.
+#[inline(always)]
+fn sorted<T: Real>(a: T, b: T) -> (T, T) {
+    if a < b { (a, b) } else { (b, a) }
 }
 
 /// `out(i) = Σ_j table(i, j) x(j)`: [`combine`] with the table turned around, the additions in the same order.
@@ -183,22 +191,30 @@ pub(super) fn combine_rows<T: Real>(x: &[T], table: &[T], out: &mut [T]) {
 /// `out(j) = Σ_i x(i) table(i, j)`, four rows at a time to spare loads and stores of `out`.
 #[cfg_attr(target_os = "none", inline(never))]
 #[cfg_attr(not(target_os = "none"), inline)]
-pub(super) fn combine<T: Real>(x: &[T], table: &[T], out: &mut [T]) {
-    let mut rows = rows(table, out.len());
+pub(super) fn combine<T: Real>(x: &[T], mut table: &[T], out: &mut [T]) {
+    let labels = out.len();
     out.fill(T::zero());
     let (fours, last) = x.as_chunks::<4>();
     for &[a, b, c, d] in fours {
-        let (Some(ra), Some(rb), Some(rc), Some(rd)) = (rows.next(), rows.next(), rows.next(), rows.next())
-        else {
-            return;
-        };
+        let Some(([ra, rb, rc, rd], rest)) = four_rows(table, labels) else { return };
         for ((((o, &ra), &rb), &rc), &rd) in out.iter_mut().zip(ra).zip(rb).zip(rc).zip(rd) {
             *o += (a * ra + b * rb) + (c * rc + d * rd);
         }
+        table = rest;
     }
-    for (&x, row) in last.iter().zip(rows) {
+    for (&x, row) in last.iter().zip(rows(table, labels)) {
         for (o, &e) in out.iter_mut().zip(row) {
             *o += x * e;
         }
     }
+}
+
+/// The first four rows of a table, and the rest: one comparison of lengths, where four steps of [`rows`] are four and as much as the
+/// work on a short row.
+#[inline(always)]
+fn four_rows<T>(table: &[T], labels: usize) -> Option<([&[T]; 4], &[T])> {
+    let (four, rest) = table.split_at_checked(4 * labels)?;
+    let (low, high) = four.split_at_checked(2 * labels)?;
+    let ((a, b), (c, d)) = (low.split_at_checked(labels)?, high.split_at_checked(labels)?);
+    Some(([a, b, c, d], rest))
 }

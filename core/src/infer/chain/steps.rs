@@ -122,16 +122,16 @@ impl<T: Real> Pass<'_, '_, '_, T> {
         let (beta, scale) = (&*self.beta.mass, self.scale);
         let sum = alpha.iter().zip(beta).fold(T::zero(), |sum, (&a, &b)| sum + a * (b * scale));
         let factor = T::one() / sum;
-        let mut tables = shared.then(|| rows(self.exp, labels));
-        for (out, &a) in rows_mut(out, labels).zip(alpha) {
-            let a = a * factor;
-            if let Some(row) = tables.as_mut().and_then(Iterator::next) {
+        let each = rows_mut(out, labels).zip(alpha);
+        if shared {
+            for ((out, &a), row) in each.zip(rows(self.exp, labels)) {
+                let a = a * factor;
                 for ((o, &e), &w) in out.iter_mut().zip(row).zip(&*self.weighted.mass) {
                     *o = a * e * w;
                 }
-            } else {
-                scale_row(a, out, self.weighted.mass);
             }
+        } else {
+            each.for_each(|(out, &a)| scale_row(a * factor, out, self.weighted.mass));
         }
         true
     }
@@ -160,10 +160,8 @@ impl<T: Real> Pass<'_, '_, '_, T> {
     #[cfg_attr(target_os = "none", inline(never))]
     #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn leave_scores(&mut self, t: usize) {
-        let scores = self.chain.row(t);
-        let alpha = self.alpha_mut(t);
-        if alpha.floor == T::zero() {
-            weigh(scores, alpha.exponent);
+        if self.floor(t) == T::zero() {
+            weigh(self.chain.row(t), self.alpha_mut(t).exponent);
         }
     }
 }
