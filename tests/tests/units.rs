@@ -45,6 +45,12 @@ fn configurations(plan: &Plan<'_>, cards: &[u32]) -> f64 {
     (0..plan.clusters()).map(|c| plan.cluster(c)).filter(|c| !c.potential).map(|c| size(c.scope)).sum()
 }
 
+/// What one addition by the table is off by, in units.
+fn addition(table: &[u32], unit: f64) -> f64 {
+    let step = f64::from(1u32 << table[0]);
+    step * step * unit / 32.0 + 1.5
+}
+
 const KINDS: [Potentials; 5] =
     [Potentials::Gentle, Potentials::Tied, Potentials::Wild, Potentials::Extreme, Potentials::Steep(700.0)];
 
@@ -92,7 +98,7 @@ proptest! {
         let mut desk = Desk::new(&plan, model.cards.len());
         let table_words = log_add_table(unit as f32);
         let table = LogAdd::open(&table_words).unwrap();
-        let error = f64::from(1u32 << table_words[0]) / 4.0 + 0.5;
+        let error = addition(&table_words, unit);
         let bound = error * configurations(&plan, &model.cards);
         let (mut run, mut fork) = desk.lend(plan, flat.graph()).unwrap();
         let log_z = run.log_sum(table, &mut fork);
@@ -159,7 +165,7 @@ proptest! {
 
         let table_words = log_add_table(unit as f32);
         let table = LogAdd::open(&table_words).unwrap();
-        let error = f64::from(1u32 << table_words[0]) / 4.0 + 0.5;
+        let error = addition(&table_words, unit);
         let own = nats(model.clone(), unit).flat::<f64>();
         for (v, &card) in model.cards.iter().enumerate() {
             let (mut log, mut count) = (vec![7; card as usize], vec![7; card as usize]);

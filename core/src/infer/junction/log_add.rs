@@ -4,7 +4,7 @@
 //! its plan, and a [`LogAdd`] table. How it differs from the passes in floating point: messages are always logarithms, and marginals are read off a belief in one step however
 //! large it is (cliques that suit a small core are small).
 //!
-//! **Error.** One addition is off by at most `e = 2^shift/4 + 1/2` units (the table's step times half its slope, which is at most ½, and a rounding), and
+//! **Error.** One addition is off by at most `e` of [`LogAdd`], and
 //! log-sum-exp does not enlarge errors of its terms. So a message up from a clique of `n` configurations is off by at most `n·e` more than the sum of
 //! what its inputs are off by: with `N` configurations of all cliques together, `log Z` is off by at most `N·e`. A message down is a belief less a message up:
 //! belief and message up have both passed through the same, so that a marginal is off by at most `3·N·e` before it is normalised, and by `6·N·e` after.
