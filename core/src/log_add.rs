@@ -26,15 +26,17 @@ impl<'a> LogAdd<'a> {
     }
 
     /// `log(e^a + e^b)`.
-    #[inline]
+    // A device has little stack for what this works with, wherever it stands.
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline)]
     pub fn add(&self, a: i32, b: i32) -> i32 {
         let (high, low) = if a < b { (b, a) } else { (a, b) };
         let gap = high.wrapping_sub(low) as u32;
         let shift = self.shift & 15;
         let step = (gap >> shift) as usize;
         let (here, next) = (self.value(step), self.value(step.wrapping_add(1)));
-        // Both factors have at most 16 bits, the second 15.
-        let fallen = here.wrapping_sub(next).wrapping_mul(gap & !(u32::MAX << shift)) >> shift;
+        // Both factors have at most 16 bits, the second 15. Entries that rise, in words of who knows whom, count as level.
+        let fallen = here.saturating_sub(next).wrapping_mul(gap & !(u32::MAX << shift)) >> shift;
         high.wrapping_add(here.wrapping_sub(fallen) as i32)
     }
 

@@ -16,7 +16,7 @@
 
 mod descend;
 mod distribute;
-mod log_add;
+pub(super) mod log_add;
 mod operands;
 mod separator;
 
