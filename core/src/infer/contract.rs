@@ -30,8 +30,12 @@ pub(crate) trait Semiring<T: Score>: Copy + Send + Sync {
     fn one(self) -> T;
     fn times(self, a: T, b: T) -> T;
     fn plus(self, a: T, b: T) -> T;
-    /// The same as `plus` of entries that lie one after the other, in one go, where that is better.
-    const ROWS: Option<fn(&[T]) -> T> = None;
+    /// Whether entries that lie one after the other are better added in one go, by [`row`](Self::row).
+    const BY_ROWS: bool = false;
+    /// `plus` of all of them.
+    fn row(self, row: &[T]) -> T {
+        row.iter().fold(self.zero(), |sum, &v| self.plus(sum, v))
+    }
 }
 
 /// `(×, +)` on potentials.
@@ -99,8 +103,12 @@ impl<T: Real> Semiring<T> for LogSum {
     fn plus(self, a: T, b: T) -> T {
         log_add_exp(a, b)
     }
+    const BY_ROWS: bool = true;
     /// One logarithm for a row instead of one for each entry.
-    const ROWS: Option<fn(&[T]) -> T> = Some(log_sum_exp);
+    #[inline(always)]
+    fn row(self, row: &[T]) -> T {
+        log_sum_exp(row)
+    }
 }
 
 /// `(+, log-add by a table)` on log-potentials in units. What is forbidden is too far behind for the table to add anything.
@@ -120,6 +128,12 @@ impl Semiring<i32> for &LogAdd<'_> {
     #[inline(always)]
     fn plus(self, a: i32, b: i32) -> i32 {
         self.add(a, b)
+    }
+    /// One sum after the other: on a device the running sums of other rows would take more stack.
+    const BY_ROWS: bool = true;
+    #[inline(always)]
+    fn row(self, row: &[i32]) -> i32 {
+        self.sum(row)
     }
 }
 
@@ -559,9 +573,10 @@ impl<T: Score, S: Semiring<T>> Work<'_, T, S> {
         let pattern = if cfg!(target_os = "none") { first() } else { pattern };
         let into = part.get_mut(self.at.output() - begins..).unwrap_or(&mut []);
         let plus = |s, b| self.job.semiring.plus(s, b);
-        match S::ROWS {
-            None => stride::fold(pattern, products, into, plus),
-            Some(sum) => stride::fold_rows(pattern, products, into, plus, |row| Some(sum(row))),
+        if S::BY_ROWS {
+            stride::fold_rows(pattern, products, into, plus, |row| Some(self.job.semiring.row(row)));
+        } else {
+            stride::fold(pattern, products, into, plus);
         }
     }
 
