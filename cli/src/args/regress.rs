@@ -38,7 +38,8 @@ pub(crate) struct Regress {
     /// Fit N penalties, geometric from λ_max down, each from the solution before; with --cv, how many are tried.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) path: Option<u32>,
-    /// Choose λ from a path (of 100 unless --path says otherwise) by K-fold cross-validation, and fit it to all samples.
+    /// Choose λ from a path (of 100 unless --path says otherwise) by K-fold cross-validation, and fit it to all samples. After Ctrl-C the choice
+    /// is among what was tried: by the folds that are done, or by those that got below λ_max; with fewer than two, no model is written.
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) cv: Option<u32>,
     /// The last λ of a path, as a share of λ_max.

@@ -302,7 +302,8 @@ fn regress() {
 
           --cv <K>
               Choose λ from a path (of 100 unless --path says otherwise) by K-fold cross-validation, and
-              fit it to all samples
+              fit it to all samples. After Ctrl-C the choice is among what was tried: by the folds that
+              are done, or by those that got below λ_max; with fewer than two, no model is written
 
           --path-ratio <R>
               The last λ of a path, as a share of λ_max

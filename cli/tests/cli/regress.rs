@@ -279,40 +279,101 @@ fn stopping_early_is_exit_3_with_a_result_that_says_so() {
     assert_eq!(json(&quiet.stdout)["converged"], false);
 }
 
+/// Runs, with Ctrl-C after a while.
+#[cfg(unix)]
+fn interrupted_after(milliseconds: u64, folder: &Path, args: &[&str]) -> std::process::Output {
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("gibbsite"))
+        .current_dir(folder)
+        .args(args)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success() || child.try_wait().unwrap().is_some());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
 /// Ctrl-C: the model is written all the same.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_best_so_far() {
     let folder = folder(&[]);
     let model = folder.path().join("m.gib");
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("gibbsite"))
-        .current_dir(super::examples())
-        .args([
-            "regress",
-            "lasso",
-            "flats.csv",
-            "--lambda",
-            "1e-9",
-            "--tolerance",
-            "0",
-            "--solver",
-            "shooting",
-        ])
-        .args(["--max-epochs", "1000000000", "--json", "--model"])
-        .arg(&model)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success() || child.try_wait().unwrap().is_some());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let name = model.display().to_string();
+    let args = ["--lambda", "1e-9", "--tolerance", "0", "--solver", "shooting", "--max-epochs", "1000000000"];
+    let args = [&["regress", "lasso", "flats.csv", "--json", "--model", &name], &args[..]].concat();
+    let output = interrupted_after(700, &super::examples(), &args);
     let found = json(&String::from_utf8(output.stdout).unwrap());
     assert_eq!(found["converged"], false);
     assert!(found["coefficients"].as_object().is_some_and(|c| !c.is_empty()));
     assert!(model.is_file());
+}
+
+/// Ctrl-C during cross-validation: the choice is among what was tried and says so, or there is none.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_no_choice_that_was_not_made() {
+    // Noise, more features than samples: a tenth of the penalty takes shooting ten times as long.
+    let mut state = 1u64;
+    let mut digit = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as i64 % 19 - 9
+    };
+    let row = |digit: &mut dyn FnMut() -> i64| {
+        let y = digit();
+        let entries: Vec<String> = (1..=1000).map(|j| format!("{j}:{}", digit())).collect();
+        format!("{y} {}\n", entries.join(" "))
+    };
+    let text: String = (0..200).map(|_| row(&mut digit)).collect();
+    let folder = folder(&[("d.svm", text.as_bytes()), ("m.gib", b"old")]);
+    let model = folder.path().join("m.gib");
+    let args = ["--cv", "2", "--threads", "2", "--solver", "shooting", "--tolerance", "1e-12", "--json"];
+    let args = [&["regress", "lasso", "d.svm", "--model", "m.gib"], &args[..]].concat();
+    let run = |milliseconds, more: &[&str]| {
+        let output = interrupted_after(milliseconds, folder.path(), &[&args[..], more].concat());
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (out, said) = run(700, &["--path", "2", "--path-ratio", "1e-4"]);
+    assert_eq!(
+        (out.as_str(), said.lines().last()),
+        (
+            "",
+            Some(
+                "error: interrupted before two folds had tried a penalty below lambda_max: there is nothing to choose from; no model is written"
+            )
+        )
+    );
+    assert_eq!(fs::read(&model).unwrap(), b"old");
+
+    let (out, said) = run(1500, &["--path", "11", "--path-ratio", "1e-4"]);
+    let found = json(&out);
+    let tried = found["cv"].as_array().unwrap();
+    assert!((2..11).contains(&tried.len()), "{tried:?}");
+    assert!(
+        number(&found, "lambda") < number(&found, "lambda_max") || found["lambda_min"] == found["lambda_max"]
+    );
+    for (name, value) in [
+        ("converged", Value::from(false)),
+        ("interrupted", true.into()),
+        ("folds", 2.into()),
+        ("folds_scored", 2.into()),
+        ("penalties", 11.into()),
+    ] {
+        assert_eq!(found[name], value, "{name}");
+    }
+    let expected = format!(
+        "warning: interrupted: lambda is the best of the {} largest of 11 penalties by 2 of 2 folds",
+        tried.len()
+    );
+    assert!(said.contains(&expected), "{said}");
+    let name = model.display().to_string();
+    let shown = json(&stdout(&["inspect", &name, "--json"]));
+    assert_eq!((shown["converged"].clone(), shown["interrupted"].clone()), (false.into(), true.into()));
+    assert!(stdout(&["inspect", &name]).contains(", INTERRUPTED)"));
 }
 
 #[test]

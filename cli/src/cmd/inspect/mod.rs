@@ -258,7 +258,11 @@ fn regression_text(model: &RegressionModel, parameters: bool) -> String {
         line("with", asked.join(", "));
     }
     line("objective", model.objective.to_string());
-    let met = if model.converged { "" } else { ", NOT CONVERGED" };
+    let met = match (model.converged, model.interrupted) {
+        (true, _) => "",
+        (false, true) => ", INTERRUPTED",
+        (false, false) => ", NOT CONVERGED",
+    };
     line("duality gap", format!("{:.2e} (tolerance {:e}{met})", model.gap, model.tolerance));
     line("non-zeros", format!("{} of {}", model.weights.len(), model.features));
     if let Some(intercept) = model.intercept {

@@ -11,7 +11,7 @@ use crate::{Outcome, args, output};
 use anyhow::anyhow;
 use gibbsite::data::dataset::{Dataset, Stored};
 use gibbsite::model::{Naming, RegressionModel};
-use gibbsite::regress::cv::{CrossValidation, CvParams, cross_validate};
+use gibbsite::regress::cv::{CrossValidation, CvError, CvParams, cross_validate};
 use gibbsite::regress::path::path;
 use gibbsite::regress::{Fit, Lambda, RegressParams, Task, fit};
 use gibbsite::solver::spectral::{SpectralInfo, SpectralParams, spectral_radius};
@@ -75,15 +75,18 @@ fn run_stored<V: Stored>(config: &Regress) -> anyhow::Result<Outcome> {
         notes,
         spectrum: None,
     };
+    if found.fits.is_empty() {
+        // Not a fault of the input, and no result: what was written before stays.
+        output::say(&format!("error: {}; no model is written", CvError::Interrupted));
+        return Ok(Outcome::Unconverged);
+    }
     remark(config, &data, &mut found);
     for note in &found.notes {
         common.warn(note);
     }
-    let Some(last) = found.fits.last() else {
-        return Err(anyhow!("interrupted before there was a model"));
-    };
+    let Some(last) = found.fits.last() else { return Ok(Outcome::Unconverged) };
     if let Some(path) = &config.model {
-        output::write(Some(path), &model(config, &data, last).to_bytes())?;
+        output::write(Some(path), &model(config, &data, last, found.interrupted).to_bytes())?;
     }
     if let Some(path) = &config.plot {
         output::write(Some(path), draw::draw(config, &data.names, &found)?.as_bytes())?;
@@ -100,7 +103,7 @@ fn run_stored<V: Stored>(config: &Regress) -> anyhow::Result<Outcome> {
     Ok(if found.converged() { Outcome::Done } else { Outcome::Unconverged })
 }
 
-/// Fits what was asked for.
+/// Fits what was asked for; no fit if there was no time to choose a penalty.
 fn solve<V: Stored>(
     config: &Regress,
     data: &Dataset<V>,
@@ -130,12 +133,17 @@ fn solve<V: Stored>(
             let watch = |point: &_| progress.show(point);
             let found = cross_validate(&data.matrix, &data.target, params, &how, Some(&watch));
             drop(progress);
-            let found = found.map_err(|e| blame(&e))?;
+            let found = match found {
+                Err(CvError::Interrupted) => return Ok((Vec::new(), None)),
+                found => found.map_err(|e| blame(&e))?,
+            };
             let chosen = match rule {
                 args::Rule::Min => found.best,
                 args::Rule::OneSe => found.one_se,
             };
-            let fitted = one(Lambda::Ratio(found.points[chosen].ratio), params)?;
+            let mut fitted = one(Lambda::Ratio(found.points[chosen].ratio), params)?;
+            // At a penalty that might have been another, had all been tried.
+            fitted.converged &= !found.interrupted;
             (vec![fitted], Some(found))
         }
     })
@@ -163,7 +171,19 @@ fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
         notes.push("the data holds no entry other than 0: nothing can be learned from it".to_owned());
     }
     let unmet = found.fits.iter().filter(|f| !f.converged).count();
-    if found.interrupted {
+    if let (Some(cv), Penalty::Cv { folds, points, .. }) =
+        (found.cv.as_ref().filter(|cv| cv.interrupted), config.penalty)
+    {
+        let tried = cv.points.len();
+        let few = if tried < points {
+            format!("the {tried} largest of {points} penalties")
+        } else {
+            format!("all {points} penalties")
+        };
+        let edge = if tried < points && cv.best + 1 == tried { "; smaller ones may be better" } else { "" };
+        notes
+            .push(format!("interrupted: lambda is the best of {few} by {} of {folds} folds{edge}", cv.folds));
+    } else if found.interrupted {
         notes.push("interrupted: this is the best so far, not the optimum".to_owned());
     } else if let Some(fit) = found.fits.iter().find(|f| !f.converged) {
         let which = match config.penalty {
@@ -201,7 +221,7 @@ fn spectrum<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> Spectr
     }
 }
 
-fn model<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> RegressionModel {
+fn model<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit, interrupted: bool) -> RegressionModel {
     let params = &config.params;
     let labels = (params.task == Task::Logistic).then(|| {
         let ends =
@@ -217,6 +237,7 @@ fn model<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> Regressio
         gap: fit.certificate.gap,
         tolerance: params.tolerance,
         converged: fit.converged,
+        interrupted,
         solver: config.solver.to_owned(),
         samples: data.matrix.rows(),
         features: data.matrix.columns(),

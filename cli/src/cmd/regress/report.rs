@@ -54,6 +54,18 @@ pub(super) fn text<V: Stored>(config: &Regress, data: &Dataset<V>, found: &Found
                 (number(point.ratio * last.lambda_max), number(point.mean), number(point.se));
             format!("{lambda} (held-out loss {mean} ± {se}, {:.1} non-zeros)", point.nonzeros)
         };
+        if let (true, Penalty::Cv { folds, points, .. }) = (cv.interrupted, config.penalty) {
+            let least = cv.points.last().map_or(last.lambda_max, |p| p.ratio * last.lambda_max);
+            line(
+                "tried until Ctrl-C",
+                format!(
+                    "{} of {points} penalties, down to {}, by {} of {folds} folds",
+                    cv.points.len(),
+                    number(least),
+                    cv.folds
+                ),
+            );
+        }
         line("lambda of least loss", at(cv.best));
         line("lambda of one s.e.", at(cv.one_se));
     }
@@ -227,6 +239,12 @@ impl<V: Stored> Serialize for Report<'_, V> {
                     let point = &cv.points[k];
                     json!({ "lambda": lambda(k), "mean": point.mean, "se": point.se, "nonzeros": point.nonzeros })
                 };
+                if let Penalty::Cv { folds, points, .. } = config.penalty {
+                    // What was asked for, beside what `cv` lists.
+                    map.serialize_entry("folds", &folds)?;
+                    map.serialize_entry("penalties", &points)?;
+                }
+                map.serialize_entry("folds_scored", &cv.folds)?;
                 map.serialize_entry("cv", &(0..cv.points.len()).map(tried).collect::<Vec<_>>())?;
                 map.serialize_entry("lambda_min", &lambda(cv.best))?;
                 map.serialize_entry("lambda_1se", &lambda(cv.one_se))?;
