@@ -31,7 +31,7 @@ pub(crate) fn parallelism(config: &Parallelism) -> anyhow::Result<Outcome> {
         spectral_radius(&data.matrix, &params)
     });
     if !spectrum.converged {
-        common.warn("power iteration did not converge: rho is a lower bound, P* an upper one");
+        common.warn("the iteration for rho did not converge: rho is a lower bound, P* an upper one");
     }
     let bound = Bound { columns: spectrum.columns, rho: spectrum.rho, distance: 0.0, start: 1.0 };
     let simulation =

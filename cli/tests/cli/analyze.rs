@@ -21,6 +21,16 @@ fn parallelism_of_orthogonal_and_of_equal_columns() {
 }
 
 #[test]
+fn rho_is_the_same_from_every_command() {
+    let analyzed = json(&stdout(&["analyze", "parallelism", "spam.svm", "--json"]));
+    for solver in ["auto", "shotgun"] {
+        let args = ["regress", "logistic", "spam.svm", "--lambda-ratio", "0.1", "--json", "--solver", solver];
+        let fitted = json(&stdout(&args));
+        assert_eq!((&fitted["rho"], &fitted["p_star"]), (&analyzed["rho"], &analyzed["p_star"]), "{solver}");
+    }
+}
+
+#[test]
 fn simulated_rounds_fall_with_p() {
     let folder = folder(&[]);
     let plot = folder.path().join("p.svg").display().to_string();

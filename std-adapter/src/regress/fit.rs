@@ -301,8 +301,8 @@ impl<'a, L: Loss, V: Real> Steps<'a, L, V> {
     fn parallel(&mut self) -> usize {
         let (par, seed) = (self.par, self.params.seed);
         self.params.parallel.unwrap_or_else(|| {
-            let quick = SpectralParams { tolerance: 0.02, max_iterations: 20, intercept: false, par, seed };
-            self.spectrum.get_or_insert_with(|| spectral_radius(self.problem.matrix, &quick)).p_star()
+            let params = SpectralParams { par, seed, ..SpectralParams::default() };
+            self.spectrum.get_or_insert_with(|| spectral_radius(self.problem.matrix, &params)).p_star()
         })
     }
 

@@ -201,7 +201,7 @@ fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
     found.notes.extend(notes);
 }
 
-/// ρ as the solver found it, or now, to a tenth of a percent.
+/// ρ as the solver found it, or now: as `analyze parallelism` does, so that the two agree.
 fn spectrum<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> SpectralInfo {
     match fit.rho {
         Some(rho) => {
@@ -210,12 +210,7 @@ fn spectrum<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> Spectr
             SpectralInfo { rho, columns, iterations: 0, converged: true }
         }
         None => config.common.par.run(|par| {
-            let params = SpectralParams {
-                tolerance: 1e-3,
-                par,
-                seed: config.common.seed,
-                ..SpectralParams::default()
-            };
+            let params = SpectralParams { par, seed: config.common.seed, ..SpectralParams::default() };
             spectral_radius(&data.matrix, &params)
         }),
     }
