@@ -6,7 +6,7 @@
 use super::operands::Operands;
 use super::{Junction, State};
 use crate::error::{InferError, need};
-use crate::infer::contract::{Loops, Shape};
+use crate::infer::loops::{Loops, Shape};
 use crate::math::{Real, log_add_exp};
 use crate::score::Score;
 use rand_core::Rng;

@@ -5,8 +5,10 @@ use super::separator::{Fact, divide};
 use super::{Junction, Memory, State};
 use crate::error::{InferError, need};
 use crate::ids::{FactorId, VarId};
-use crate::infer::contract::{Linear, LogSum, Loops, Shape, contract, size_of_scope};
+use crate::infer::contract::contract;
 use crate::infer::fork::{Fork, Span};
+use crate::infer::loops::{Loops, Shape, size_of_scope};
+use crate::infer::semiring::{Linear, LogSum};
 use crate::math::{Real, softmax};
 use crate::score::Score;
 

@@ -14,8 +14,9 @@ use super::operands::Operands;
 use super::{Junction, State};
 use crate::error::InferError;
 use crate::ids::VarId;
-use crate::infer::contract::{Loops, Shape, contract, size_of_scope};
+use crate::infer::contract::contract;
 use crate::infer::fork::{Fork, Span};
+use crate::infer::loops::{Loops, Shape, size_of_scope};
 use crate::log_add::LogAdd;
 use crate::score::Score;
 
