@@ -64,7 +64,11 @@ impl Simulation {
 
     /// Rounds at P = 1 by rounds at P.
     fn speed_up(&self, parallel: usize) -> Option<f64> {
-        Some(self.at(1)?.rounds? as f64 / self.at(parallel)?.rounds?.max(1) as f64)
+        self.at(parallel)?.speed_up(self.at(1)?)
+    }
+
+    fn speed_up_se(&self, parallel: usize) -> Option<f64> {
+        self.at(parallel)?.speed_up_se(self.at(1)?)
     }
 }
 
@@ -170,21 +174,37 @@ fn as_text(
     }
     let _ = writeln!(
         text,
-        "\n  {:>9} {:>18} {:>12} {:>18}",
+        "\n  {:>9} {:>18} {:>16} {:>18}",
         "P", "predicted speed-up", "rounds", "simulated speed-up"
     );
     let shown = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
+    // What it may be off by, where that is known.
+    let give = |value: String, se: Option<f64>, digits: usize| match se {
+        Some(se) => format!("{value} ± {se:.digits$}"),
+        None => value,
+    };
     for &p in grid {
         let run = simulation.and_then(|s| s.at(p));
         let rounds = match run {
-            Some(Simulated { rounds: Some(rounds), .. }) => rounds.to_string(),
+            Some(run @ Simulated { rounds: Some(rounds), .. }) => {
+                give(rounds.to_string(), run.rounds_se(), 0)
+            }
             Some(Simulated { diverged: true, .. }) => "diverges".into(),
             Some(_) => "not reached".into(),
             None => "-".into(),
         };
-        let (promised, gained) = (shown(predicted(bound, p)), shown(simulation.and_then(|s| s.speed_up(p))));
+        let promised = shown(predicted(bound, p));
+        let gained = shown(simulation.and_then(|s| s.speed_up(p)));
+        // At P = 1 it is 1 by definition.
+        let se = simulation.and_then(|s| s.speed_up_se(p)).filter(|_| p > 1);
+        let gained = give(gained, se, 2);
         let mark = if p == spectrum.p_star() { "  P*" } else { "" };
-        let _ = writeln!(text, "  {p:>9} {promised:>18} {rounds:>12} {gained:>18}{mark}");
+        let _ = writeln!(text, "  {p:>9} {promised:>18} {rounds:>16} {gained:>18}{mark}");
+    }
+    if simulation.is_some_and(|s| s.runs.iter().any(|r| r.rounds_se().is_some())) {
+        text.push_str(
+            "\n  ± is a standard error over the runs, of which each draws the same coordinates at every P\n",
+        );
     }
     text
 }
@@ -213,7 +233,9 @@ fn as_json(
             json!({
                 "parallel": run.parallel,
                 "rounds": run.rounds,
+                "rounds_se": run.rounds_se(),
                 "speedup": simulation.speed_up(run.parallel),
+                "speedup_se": simulation.speed_up_se(run.parallel),
                 "diverged": run.diverged,
                 "objective": run.objective,
             })
@@ -234,8 +256,11 @@ fn draw(spectrum: &SpectralInfo, bound: &Bound, grid: &[usize], simulation: Opti
     match simulation.and_then(|s| Some((s, s.runs.iter().find_map(|r| Some((r.parallel, r.rounds?)))?))) {
         Some((simulation, (first, rounds))) => {
             figure = Figure::new("Rounds to 0.5 % of the optimum", Axis::log("P"), Axis::log("rounds"));
-            let reached = simulation.runs.iter().filter_map(|r| Some((r.parallel as f64, r.rounds? as f64)));
-            figure.lines.push(Line::new("simulated", reached.collect()).styled(Style::Dotted));
+            let reached = || simulation.runs.iter().filter(|r| r.rounds.is_some());
+            let points = reached().filter_map(|r| Some((r.parallel as f64, r.rounds? as f64)));
+            let errors = reached().map(|r| r.rounds_se().unwrap_or(0.0)).collect();
+            let line = Line::new("simulated", points.collect()).styled(Style::Dotted);
+            figure.lines.push(Line { errors, ..line });
             // The curve goes through the first point that was simulated.
             let scale = rounds as f64 * promised(first).unwrap_or(1.0);
             let curve = grid.iter().filter_map(|&p| Some((p as f64, scale / promised(p)?)));

@@ -47,6 +47,13 @@ fn simulated_rounds_fall_with_p() {
     assert!(svg.contains("theory") && svg.contains("simulated") && svg.contains("P* = "));
     let text = stdout(&args);
     assert!(text.starts_with("Parallelism of Shotgun\n") && text.contains("P* = d/rho"), "{text}");
+    assert!(
+        runs[1]["rounds_se"].as_f64() > Some(0.0) && runs[1]["speedup_se"].as_f64() > Some(0.0),
+        "{runs:?}"
+    );
+    assert!(text.contains(" ± ") && text.contains("± is a standard error over the runs"), "{text}");
+    let once = stdout(&[&args[..], &["--runs", "1"]].concat());
+    assert!(!once.contains('±'), "{once}");
     let logistic = stdout(&[
         "analyze",
         "parallelism",

@@ -24,7 +24,6 @@ pub mod synchronous;
 pub use choose::Choice;
 pub use sequential::ShootingParams;
 
-pub(crate) use choose::Chooser;
 pub(crate) use course::Tally;
 pub(crate) use state::State;
 pub(crate) use synchronous::Rounds;
