@@ -1,5 +1,6 @@
 //! `gibbsite analyze`: what theory and simulation say about a problem.
 
+use crate::cmd::{nothing_to_explain, write_plot};
 use crate::config::Parallelism;
 use crate::progress::{Goal, Progress};
 use crate::{Outcome, args, output};
@@ -39,8 +40,7 @@ pub(crate) fn parallelism(config: &Parallelism) -> anyhow::Result<Outcome> {
     let seconds = start.elapsed().as_secs_f64();
     let grid = grid(&spectrum, simulation.as_ref());
     if let Some(path) = &config.plot {
-        let svg = draw(&spectrum, &bound, &grid, simulation.as_ref()).svg()?;
-        output::write(Some(path), svg.as_bytes())?;
+        write_plot(common, path, draw(&spectrum, &bound, &grid, simulation.as_ref()).svg())?;
     }
     let text = if common.json {
         let value = as_json(&data, &spectrum, &bound, &grid, simulation.as_ref(), seconds);
@@ -80,6 +80,12 @@ fn simulated(
 ) -> anyhow::Result<Simulation> {
     let common = &config.common;
     let blame = |error: &dyn std::fmt::Display| anyhow!("{}: {error}", config.data.name());
+    if let Some(why) = nothing_to_explain(&data.target, false) {
+        return Err(anyhow!(
+            "{}: {why}, so that no rounds can be counted; leave out --simulate",
+            config.data.name()
+        ));
+    }
     let progress = Progress::start(common, Goal::Gap(TOLERANCE), "optimum");
     let watch = |point: &_| progress.show(point);
     let wanted = RegressParams {

@@ -67,3 +67,12 @@ fn simulated_rounds_fall_with_p() {
     ]);
     assert!(logistic.contains("simulated at lambda"), "{logistic}");
 }
+
+#[test]
+fn a_target_of_zeros_is_nothing_to_simulate() {
+    let folder = folder(&[("z.svm", b"0 1:1 2:2\n0 1:2\n0 2:1\n")]);
+    let file = folder.path().join("z.svm").display().to_string();
+    let run = super::run(&["analyze", "parallelism", &file, "--simulate", "auto"]);
+    let said = "the target is 0 throughout: there is nothing to explain, so that no rounds can be counted; leave out --simulate";
+    assert_eq!((run.code, run.stderr), (1, format!("error: {file}: {said}\n")));
+}

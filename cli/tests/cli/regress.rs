@@ -408,7 +408,8 @@ fn odd_but_legal_data() {
     ] {
         let run = run_on(file, text, &args(task, file));
         assert_eq!(run.code, 0, "{what}: {}", run.stderr);
-        assert_eq!(run.stderr.contains("lambda_max"), what == "a target of zeros", "{what}: {}", run.stderr);
+        let said = "warning: the target is 0 throughout: there is nothing to explain, whatever lambda is\n";
+        assert_eq!(run.stderr, if what == "a target of zeros" { said } else { "" }, "{what}");
         let fit = json(&run.stdout);
         assert!(fit["converged"] == true && fit["objective"].is_number(), "{what}");
         if what == "duplicate columns" {
@@ -420,6 +421,50 @@ fn odd_but_legal_data() {
     assert_eq!(run.code, 0);
     assert!(run.stderr.contains("zero-based"), "{}", run.stderr);
     assert!(json(&run.stdout)["coefficients"].as_object().unwrap().keys().all(|k| k == "0" || k == "1"));
+}
+
+/// λ_max is 0, and nothing is a share of it or can be drawn: the result is written all the same.
+#[test]
+fn where_nothing_is_to_be_explained_the_result_says_so() {
+    let (zero, flat) = ("0 1:1 2:2\n0 1:2\n0 2:1\n", "3 1:1 2:2\n3 1:2\n3 2:1\n");
+    for (text, why) in [
+        (zero, "the target is 0 throughout: there is nothing to explain"),
+        (flat, "the target is 3 throughout: the intercept explains all of it"),
+    ] {
+        for (penalty, drawn) in [
+            (&["--lambda-ratio", "0.1"][..], None),
+            (&["--lambda", "0.5"], None),
+            (&["--path", "3"], Some(false)),
+            (&["--cv", "3", "--path", "2"], Some(false)),
+        ] {
+            let folder = folder(&[("d.svm", text.as_bytes())]);
+            let args = [
+                "regress",
+                "lasso",
+                "d.svm",
+                "--intercept",
+                "--model",
+                "m.gib",
+                "--plot",
+                "p.svg",
+                "--output",
+                "out",
+            ];
+            let mut command = gibbsite(&[&args[..], penalty].concat());
+            command.current_dir(folder.path());
+            let run = finish(command);
+            assert_eq!(run.code, 0, "{penalty:?}: {}", run.stderr);
+            assert!(run.stderr.contains(&format!("warning: {why}, whatever lambda is\n")), "{}", run.stderr);
+            if drawn == Some(false) {
+                let said = "warning: cannot draw the plot: there is no point to show; p.svg is not written\n";
+                assert!(run.stderr.contains(said) && !folder.path().join("p.svg").exists(), "{}", run.stderr);
+            }
+            let model = folder.path().join("m.gib").display().to_string();
+            let said = fs::read_to_string(folder.path().join("out")).unwrap() + &stdout(&["inspect", &model]);
+            assert!(said.contains("lambda_max is 0: no feature had anything to explain"), "{said}");
+            assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
+        }
+    }
 }
 
 /// A feature of number 10⁹ takes no memory for those that are not there.

@@ -146,7 +146,10 @@ impl std::fmt::Display for SimulateError {
         match self {
             Self::Empty => write!(f, "there is nothing to simulate: the matrix is empty"),
             Self::NoRuns => write!(f, "at least one run is needed"),
-            Self::Optimum(v) => write!(f, "the optimum must be a positive number, not {v}"),
+            Self::Optimum(v) => write!(
+                f,
+                "the least objective is {v}, expected a positive number: rounds are counted until they are within a share of it"
+            ),
             Self::Parallel { asked, columns } => {
                 write!(f, "{asked} coordinates at a time were asked for, but there are {columns}")
             }

@@ -244,7 +244,12 @@ fn regression_text(model: &RegressionModel, parameters: bool) -> String {
         line("labels", format!("{negative}, {positive}"));
     }
     let share = model.lambda / model.lambda_max;
-    line("lambda", format!("{} ({share:.4} of lambda_max {})", model.lambda, model.lambda_max));
+    let of = if model.lambda_max > 0.0 {
+        format!("{share:.4} of lambda_max {}", model.lambda_max)
+    } else {
+        "lambda_max is 0: no feature had anything to explain".to_owned()
+    };
+    line("lambda", format!("{} ({of})", model.lambda));
     if model.l2 > 0.0 {
         line("l2", model.l2.to_string());
     }

@@ -4,7 +4,7 @@ mod draw;
 mod report;
 mod weights;
 
-use crate::cmd::number;
+use crate::cmd::{nothing_to_explain, number, write_plot};
 use crate::config::{Penalty, Regress};
 use crate::progress::{Goal, Progress, catch_ctrl_c, interrupted};
 use crate::{Outcome, args, output};
@@ -89,7 +89,7 @@ fn run_stored<V: Stored>(config: &Regress) -> anyhow::Result<Outcome> {
         output::write(Some(path), &model(config, &data, last, found.interrupted).to_bytes())?;
     }
     if let Some(path) = &config.plot {
-        output::write(Some(path), draw::draw(config, &data.names, &found)?.as_bytes())?;
+        write_plot(common, path, draw::draw(config, &data.names, &found))?;
     }
     if common.json {
         found.spectrum = Some(spectrum(config, &data, last));
@@ -152,7 +152,9 @@ fn solve<V: Stored>(
 /// What the user should know about the result.
 fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
     let mut notes = Vec::new();
-    if let (Penalty::One, [only]) = (config.penalty, found.fits.as_slice()) {
+    if let Some(why) = nothing_to_explain(&data.target, config.params.intercept) {
+        notes.push(format!("{why}, whatever lambda is"));
+    } else if let (Penalty::One, [only]) = (config.penalty, found.fits.as_slice()) {
         let free = only.weights.nonzeros();
         if only.lambda >= only.lambda_max {
             let what = if free == 0 {

@@ -75,11 +75,15 @@ pub(super) fn text<V: Stored>(config: &Regress, data: &Dataset<V>, found: &Found
         table(&mut text, found);
         return text;
     }
-    let share = last.lambda / last.lambda_max;
-    line(
-        "lambda",
-        format!("{} ({} of lambda_max {})", number(last.lambda), number(share), number(last.lambda_max)),
-    );
+    let (lambda, lambda_max) = (number(last.lambda), number(last.lambda_max));
+    let share = number(last.lambda / last.lambda_max);
+    // Of 0 nothing is a share.
+    let of = if last.lambda_max > 0.0 {
+        format!("{share} of lambda_max {lambda_max}")
+    } else {
+        "lambda_max is 0".into()
+    };
+    line("lambda", format!("{lambda} ({of})"));
     let certificate = &last.certificate;
     line("objective", number(certificate.objective));
     let relative = certificate.gap / certificate.objective.abs().max(f64::MIN_POSITIVE);
