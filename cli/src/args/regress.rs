@@ -72,9 +72,9 @@ pub(crate) struct Regress {
     /// Done when the duality gap is at most T times the objective at 0.
     #[arg(long, value_name = "T", default_value = "1e-6", allow_negative_numbers = true)]
     pub(crate) tolerance: f64,
-    /// Most passes over all coordinates (for sgd, over all samples), at each λ.
-    #[arg(long, value_name = "N", default_value_t = 100_000, allow_negative_numbers = true)]
-    pub(crate) max_epochs: u64,
+    /// Most passes at each λ: over all coordinates, 100000 by default; for sgd, truncated-gradient and parallel-sgd over all samples, 20 by default.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) max_epochs: Option<u64>,
     /// How entries are stored.
     #[arg(long, value_enum, default_value_t = Storage::F64)]
     pub(crate) storage: Storage,

@@ -368,9 +368,8 @@ fn regress() {
               [default: 1e-6]
 
           --max-epochs <N>
-              Most passes over all coordinates (for sgd, over all samples), at each λ
-
-              [default: 100000]
+              Most passes at each λ: over all coordinates, 100000 by default; for sgd,
+              truncated-gradient and parallel-sgd over all samples, 20 by default
 
           --storage <STORAGE>
               How entries are stored

@@ -269,7 +269,7 @@ fn stopping_early_is_exit_3_with_a_result_that_says_so() {
     assert!(
         early
             .stderr
-            .starts_with("warning: stopped at --max-epochs before the tolerance was met: the gap is ")
+            .starts_with("warning: stopped at --max-epochs 1 before the tolerance was met: the gap is ")
     );
     assert!(early.stdout.starts_with("Lasso regression (shooting): NOT CONVERGED\n"), "{}", early.stdout);
     let shown = json(&stdout(&["inspect", &model, "--json"]));
@@ -374,6 +374,20 @@ fn ctrl_c_leaves_no_choice_that_was_not_made() {
     let shown = json(&stdout(&["inspect", &name, "--json"]));
     assert_eq!((shown["converged"].clone(), shown["interrupted"].clone()), (false.into(), true.into()));
     assert!(stdout(&["inspect", &name]).contains(", INTERRUPTED)"));
+}
+
+/// Stochastic gradients have a limit of their own, unless one is typed.
+#[test]
+fn the_limit_on_epochs_is_the_one_that_is_told() {
+    for (more, limit) in [(&[][..], 20), (&["--max-epochs", "7"], 7)] {
+        let args =
+            [&SPAM[..], &["--lambda-ratio", "0.01", "--tolerance", "0", "--solver", "sgd", "--json"], more]
+                .concat();
+        let run = run(&args);
+        assert_eq!((run.code, number(&json(&run.stdout), "epochs")), (3, f64::from(limit)));
+        let said = format!("warning: stopped at --max-epochs {limit} before the tolerance was met");
+        assert!(run.stderr.starts_with(&said), "{}", run.stderr);
+    }
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
         };
         notes.push(format!(
             "stopped {which}{} before the tolerance was met: the gap is {:.2e}",
-            report::reason(fit),
+            report::reason(config, fit),
             fit.certificate.gap
         ));
     } else if found.cv.as_ref().is_some_and(|cv| !cv.converged) {

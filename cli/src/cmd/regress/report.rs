@@ -17,15 +17,16 @@ use std::fmt::Write;
 const SHOWN: usize = 20;
 
 /// Why a run ended early, to go after "stopped".
-pub(super) fn reason(fit: &Fit) -> &'static str {
+pub(super) fn reason(config: &Regress, fit: &Fit) -> String {
     match fit.info.stop {
         Stop::Tolerance => "early",
-        Stop::Iterations => "at --max-epochs",
+        Stop::Iterations => return format!("at --max-epochs {}", config.params.epoch_limit()),
         Stop::Precision => "where rounding allows no progress",
         Stop::Diverged => "as the objective ran away,",
         Stop::Interrupted => "by Ctrl-C",
         Stop::Unbounded => "as weights would grow for ever,",
     }
+    .to_owned()
 }
 
 pub(super) fn text<V: Stored>(config: &Regress, data: &Dataset<V>, found: &Found) -> String {
