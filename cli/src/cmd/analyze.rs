@@ -255,7 +255,7 @@ fn as_json(
     value
 }
 
-/// Fig. 4.2: rounds against P, both logarithmic, with the theory dashed and P* marked; the speed-up if nothing was simulated.
+/// Fig. 4.2: rounds against P, both logarithmic, with the theory dashed and P* marked; the speed-up if nothing got there.
 fn draw(spectrum: &SpectralInfo, bound: &Bound, grid: &[usize], simulation: Option<&Simulation>) -> Figure {
     let promised = |p: usize| predicted(bound, p);
     let mut figure;
@@ -278,6 +278,23 @@ fn draw(spectrum: &SpectralInfo, bound: &Bound, grid: &[usize], simulation: Opti
             figure.lines.push(Line::new("theory", curve.collect()).styled(Style::Dashed));
         }
     }
+    if let Some(simulation) = simulation {
+        add_lost(&mut figure, simulation);
+    }
     figure.marks.push((spectrum.p_star() as f64, format!("P* = {}", spectrum.p_star())));
     figure
+}
+
+/// The P that did not get there: crosses at the edge of the chart, where rounds without end would be.
+fn add_lost(figure: &mut Figure, simulation: &Simulation) {
+    let heights = figure.lines.iter().flat_map(|line| &line.points).map(|p| p.1);
+    let any = simulation.runs.iter().any(|r| r.rounds.is_some());
+    let edge = if any { heights.reduce(f64::max) } else { heights.reduce(f64::min) };
+    for (diverged, label) in [(true, "diverges"), (false, "not reached")] {
+        let lost = simulation.runs.iter().filter(|r| r.rounds.is_none() && r.diverged == diverged);
+        let points: Vec<_> = lost.map(|r| (r.parallel as f64, edge.unwrap_or(1.0))).collect();
+        if !points.is_empty() {
+            figure.lines.push(Line::new(label, points).styled(Style::Crosses));
+        }
+    }
 }

@@ -76,3 +76,18 @@ fn a_target_of_zeros_is_nothing_to_simulate() {
     let said = "the target is 0 throughout: there is nothing to explain, so that no rounds can be counted; leave out --simulate";
     assert_eq!((run.code, run.stderr), (1, format!("error: {file}: {said}\n")));
 }
+
+/// Eight equal columns: two at a time overshoot for ever, and more run away.
+#[test]
+fn what_diverges_is_in_the_plot() {
+    let rows: String = (1..=9)
+        .map(|i| format!("{i} {}\n", (1..=8).map(|j| format!("{j}:{i}")).collect::<Vec<_>>().join(" ")))
+        .collect();
+    let folder = folder(&[("e.svm", rows.as_bytes())]);
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    for list in ["1,8", "8"] {
+        let args = ["analyze", "parallelism", &file("e.svm"), "--simulate", list, "--plot", &file("p.svg")];
+        assert!(stdout(&args).contains("diverges"));
+        assert!(fs::read_to_string(file("p.svg")).unwrap().contains("diverges"), "{list}");
+    }
+}
