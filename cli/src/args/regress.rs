@@ -63,7 +63,7 @@ pub(crate) struct Regress {
     /// Penalise coefficients as if all columns had variance 1 (mean square 1 without --intercept); they are reported for the raw columns.
     #[arg(long)]
     pub(crate) standardize: bool,
-    /// Penalty factors: a number a line for all features in order, or lines `feature,factor` (the others 1); 0 is no penalty.
+    /// Penalty factors: a number a line for all features in order, or lines `feature,factor` (the others 1); 0 is no penalty. The ridge of --l2 ignores them.
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
     /// Coefficients of at least 0 only.

@@ -357,7 +357,7 @@ fn regress() {
 
           --weights <FILE>
               Penalty factors: a number a line for all features in order, or lines `feature,factor` (the
-              others 1); 0 is no penalty
+              others 1); 0 is no penalty. The ridge of --l2 ignores them
 
           --positive
               Coefficients of at least 0 only
