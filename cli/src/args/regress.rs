@@ -43,10 +43,10 @@ pub(crate) struct Regress {
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) cv: Option<u32>,
     /// The last λ of a path, as a share of λ_max.
-    #[arg(long, value_name = "R", default_value_t = 0.01, allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", default_value_t = 0.01, conflicts_with_all = ["lambda", "lambda_ratio"], allow_negative_numbers = true)]
     pub(crate) path_ratio: f64,
     /// Which λ cross-validation chooses.
-    #[arg(long, value_enum, default_value_t = Rule::Min, requires = "cv")]
+    #[arg(long, value_enum, default_value_t = Rule::Min, requires = "cv", conflicts_with_all = ["lambda", "lambda_ratio"])]
     pub(crate) cv_rule: Rule,
     /// How it is solved.
     #[arg(long, value_enum, default_value_t = Solver::Auto)]

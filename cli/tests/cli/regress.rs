@@ -399,6 +399,7 @@ fn plots_are_svg() {
         (&["--lambda-ratio", "0.1"][..], "Duality gap"),
         (&["--path", "5"], "Coefficients"),
         (&["--cv", "3", "--path", "5"], "Cross-validation"),
+        (&["--cv", "3", "--path", "1"], "min = 1se"),
     ] {
         report(&SPAM, &[args, &["--plot", &name]].concat());
         let svg = fs::read_to_string(&file).unwrap();
@@ -513,7 +514,12 @@ fn bad_data_is_refused_with_its_line() {
         ("lasso", "d.csv", "a,y\n1,2\nnan,3\n", "line 3, column `a`"),
         ("lasso", "d.csv", "a,y\n1,2\n1,2,3\n", "line 3"),
         ("lasso", "d.csv", "a,y\n", "found a header but no rows"),
-        ("logistic", "d.svm", "1 1:1\n1 1:2\n", "logistic regression needs two labels, but 1 were found: 1"),
+        (
+            "logistic",
+            "d.svm",
+            "1 1:1\n1 1:2\n",
+            "logistic regression needs two labels, but only one was found: 1",
+        ),
         (
             "logistic",
             "d.svm",

@@ -202,10 +202,15 @@ impl std::fmt::Display for RegressError {
             Self::Labels { found } => {
                 let list: Vec<String> = found.iter().take(10).map(f64::to_string).collect();
                 let more = if found.len() > 10 { ", …" } else { "" };
-                let count = found.len();
+                let count = match found.len() {
+                    1 => "only one was".to_owned(),
+                    // No more are looked for.
+                    count @ 1001.. => format!("more than {} were", count - 1),
+                    count => format!("{count} were"),
+                };
                 write!(
                     f,
-                    "logistic regression needs two labels, but {count} were found: {}{more}",
+                    "logistic regression needs two labels, but {count} found: {}{more}",
                     list.join(", ")
                 )
             }
