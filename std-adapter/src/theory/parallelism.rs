@@ -261,17 +261,19 @@ fn simulate_one<L: Loss, V: Real>(
     let mut rounds = 0;
     loop {
         let sum = walks.iter().map(|walk| walk.objective).sum::<f64>();
+        let mean = sum / params.runs as f64;
+        let lost = mean.is_nan() || mean > runaway;
         if found.rounds.is_none() {
-            found.objective = sum / params.runs as f64;
-            found.diverged = found.objective.is_nan() || found.objective > runaway;
-            found.rounds = (found.objective <= goal).then_some(rounds);
+            found.objective = mean;
+            found.diverged = lost;
+            found.rounds = (mean <= goal).then_some(rounds);
         }
         for (without, walk) in found.without.iter_mut().zip(&walks) {
             let near = (sum - walk.objective) / (params.runs - 1) as f64 <= goal;
             *without = without.or(near.then_some(rounds));
         }
         let all = found.rounds.is_some() && found.without.iter().all(Option::is_some);
-        if all || found.diverged || rounds >= most {
+        if all || lost || rounds >= most {
             return found;
         }
         walks = params.par.map(walks, |mut walk| {
