@@ -234,7 +234,7 @@ fn use_units<W: Weight<Value = i32, Score = i32>>(
     let _ = junction(view, graph, |run, fork| {
         let Some(table) = view.log_add() else { return };
         let mut marginals = vec![0; labels as usize];
-        if run.log_sum(table, fork).is_ok() && run.log_marginals(table, fork, &mut marginals).is_ok() {
+        if run.log_sum(&table, fork).is_ok() && run.log_marginals(&table, fork, &mut marginals).is_ok() {
             assert!(marginals.iter().all(|&log| log <= 0));
         }
     });
@@ -244,7 +244,7 @@ fn use_units<W: Weight<Value = i32, Score = i32>>(
     let incidence = Incidence::build(&graph, &mut memory).expect("enough memory");
     if let Some(table) = view.log_add() {
         let (mut logs, mut scratch) = (vec![0; size.arity], vec![0; size.arity]);
-        let _ = log_conditional(&graph, &incidence, &found, 0, table, &mut logs, &mut scratch);
+        let _ = log_conditional(&graph, &incidence, &found, 0, &table, &mut logs, &mut scratch);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 # calls, for code of Armv7-M. A frame is what a function pushes and subtracts from `sp` (all of it, also where it pushes in two
 # places of which one is taken); a way is the sum of the frames along calls.
 #
-#   arm-none-eabi-objdump -d FILE | awk -v entry=NAME [-v show=1] -f deepest.awk
+#   arm-none-eabi-objdump -d FILE | awk -v address=HEX [-v show=1] -f deepest.awk
 #
 # Prints the bytes, with show=1 the way too; `recursive` or `indirect` where calls cannot be followed.
 
@@ -72,8 +72,10 @@ function deepest(f,    all, count, i, below, most, through) {
     return depth[f] = most
 }
 END {
-    for (f in name) if (name[f] == entry) start = f
-    if (start == "") { print "missing"; exit }
+    start = hex(address)
+    # Thumb code has an odd address as a symbol's value.
+    start -= start % 2
+    if (address == "" || !(start in name)) { print "missing"; exit }
     most = deepest(start)
     print trouble == "" ? most : trouble
     if (show) for (f = start; f != ""; f = way[f]) printf "%6d %6d %s\n", frame[f], depth[f], name[f]

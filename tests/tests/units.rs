@@ -45,6 +45,12 @@ fn configurations(plan: &Plan<'_>, cards: &[u32]) -> f64 {
     (0..plan.clusters()).map(|c| plan.cluster(c)).filter(|c| !c.potential).map(|c| size(c.scope)).sum()
 }
 
+/// What one addition by the table is off by, in units.
+fn addition(table: &[u32], unit: f64) -> f64 {
+    let step = f64::from(1u32 << table[0]);
+    step * step * unit / 32.0 + 1.5
+}
+
 const KINDS: [Potentials; 5] =
     [Potentials::Gentle, Potentials::Tied, Potentials::Wild, Potentials::Extreme, Potentials::Steep(700.0)];
 
@@ -92,10 +98,10 @@ proptest! {
         let mut desk = Desk::new(&plan, model.cards.len());
         let table_words = log_add_table(unit as f32);
         let table = LogAdd::open(&table_words).unwrap();
-        let error = f64::from(1u32 << table_words[0]) / 4.0 + 0.5;
+        let error = addition(&table_words, unit);
         let bound = error * configurations(&plan, &model.cards);
         let (mut run, mut fork) = desk.lend(plan, flat.graph()).unwrap();
-        let log_z = run.log_sum(table, &mut fork);
+        let log_z = run.log_sum(&table, &mut fork);
         let Some(exact) = nats(model.clone(), f64::from(unit as f32)).exact(&[]) else {
             prop_assert_eq!(log_z, Err(InferError::ZeroProbability));
             return Ok(());
@@ -108,7 +114,7 @@ proptest! {
         // The bench's unit is a single-precision number, its sums are of doubles.
         prop_assert!(off <= bound + 1e-6 * exact.log_z.abs() / unit + 1e-6, "log Z is off by {off} units, bound {bound}");
         let mut marginals = vec![5; exact.marginals.len()];
-        run.log_marginals(table, &mut fork, &mut marginals).unwrap();
+        run.log_marginals(&table, &mut fork, &mut marginals).unwrap();
         let mut rest = (&marginals[..], &exact.marginals[..]);
         for (v, &card) in model.cards.iter().enumerate() {
             let (found, others) = rest.0.split_at(card as usize);
@@ -159,12 +165,12 @@ proptest! {
 
         let table_words = log_add_table(unit as f32);
         let table = LogAdd::open(&table_words).unwrap();
-        let error = f64::from(1u32 << table_words[0]) / 4.0 + 0.5;
+        let error = addition(&table_words, unit);
         let own = nats(model.clone(), unit).flat::<f64>();
         for (v, &card) in model.cards.iter().enumerate() {
             let (mut log, mut count) = (vec![7; card as usize], vec![7; card as usize]);
             let (mut p, mut scratch) = (vec![7.0; card as usize], vec![7.0; card as usize]);
-            log_conditional(&flat.graph(), &incidence, &start, v as u32, table, &mut log, &mut count).unwrap();
+            log_conditional(&flat.graph(), &incidence, &start, v as u32, &table, &mut log, &mut count).unwrap();
             gibbsite_core::infer::conditional(&own.graph(), &incidence, &start, v as u32, &mut p, &mut scratch)
                 .unwrap();
             for (&log, &p) in log.iter().zip(&p) {
@@ -228,19 +234,19 @@ fn marginals_need_sums_and_memory() {
     let mut desk = Desk::new(&plan, 2);
     {
         let (mut run, mut fork) = desk.lend(plan, flat.graph()).unwrap();
-        assert_eq!(run.log_marginals(table, &mut fork, &mut out), Err(InferError::Shape));
+        assert_eq!(run.log_marginals(&table, &mut fork, &mut out), Err(InferError::Shape));
         run.maximise(&mut fork).unwrap();
-        assert_eq!(run.log_marginals(table, &mut fork, &mut out), Err(InferError::Shape));
-        run.log_sum(table, &mut fork).unwrap();
-        let short = run.log_marginals(table, &mut fork, &mut out[..3]);
+        assert_eq!(run.log_marginals(&table, &mut fork, &mut out), Err(InferError::Shape));
+        run.log_sum(&table, &mut fork).unwrap();
+        let short = run.log_marginals(&table, &mut fork, &mut out[..3]);
         assert_eq!(short, Err(InferError::Memory { needed: 4, given: 3 }));
         assert_eq!(out, [9; 4]);
         assert_eq!(run.decode(&mut [0; 2]), Err(InferError::Shape));
     }
     {
         let (mut run, mut fork) = desk.lend(plan, flat.graph()).unwrap();
-        run.log_sum(table, &mut fork).unwrap();
-        run.log_marginals(table, &mut fork, &mut out).unwrap();
+        run.log_sum(&table, &mut fork).unwrap();
+        run.log_marginals(&table, &mut fork, &mut out).unwrap();
         // Equal labels, a half each: log ½ is -6.9 units.
         assert!(out.iter().all(|o| (-9..=-5).contains(o)), "{out:?}");
     }
@@ -248,8 +254,8 @@ fn marginals_need_sums_and_memory() {
         let mut desk = Desk::new(&plan, 2);
         if desk.shorten(piece) {
             let (mut run, mut fork) = desk.lend(plan, flat.graph()).unwrap();
-            run.log_sum(table, &mut fork).unwrap();
-            assert!(matches!(run.log_marginals(table, &mut fork, &mut out), Err(InferError::Memory { .. })));
+            run.log_sum(&table, &mut fork).unwrap();
+            assert!(matches!(run.log_marginals(&table, &mut fork, &mut out), Err(InferError::Memory { .. })));
         }
     }
 }

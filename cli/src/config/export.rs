@@ -21,6 +21,9 @@ impl Export {
     pub(crate) fn check(typed: args::Export) -> anyhow::Result<Self> {
         let usage = Usage(&["export"]);
         usage.one_stdin(&[Some(&typed.model), typed.check.as_ref(), typed.forbid.as_ref()]);
+        if typed.out.as_os_str() == "-" {
+            usage.wrong("OUT is a file, not standard output: that is where sizes and errors are printed");
+        }
         let common = Common::from(typed.common);
         for file in [common.output.as_deref(), Some(&typed.out)] {
             output::check(file)?;

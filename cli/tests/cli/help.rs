@@ -1050,8 +1050,10 @@ fn export() {
     Gaussian CRFs (`gaussian fit`) are written in f32: the sparse factor of Λ, Λ and Θ; --check takes
     inputs and prints the worst error of a mean, in standard deviations, and of a deviation.
 
-    A field is exported in f32, and with a junction tree if that takes up to 64 KiB of memory; --check
-    takes a table, and compares its exact inference if it has one.
+    A field goes with a junction tree if that takes up to 64 KiB of memory; --check takes a table, and
+    compares its exact inference if it has one. In f32 firmware gives inputs as they are; in fixed point
+    it gives inputs that were standardised as (x - mean) / scale, in numbers that are printed and stand
+    beside the attributes in source text.
 
     Weights of 0 and attributes without weights are left out. Fixed point (i16, i8) needs additions and
     comparisons only, for cores without floating point.

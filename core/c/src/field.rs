@@ -373,8 +373,8 @@ unsafe fn log_marginals<W: Kind<Score = i32>>(
         let mut work = Work(write(memory, memory_count)?);
         let found = work.numbers(labels(sample.view.image()))?;
         sample.exact(&mut work, |junction, fork| {
-            junction.log_sum(table, fork)?;
-            Ok(junction.log_marginals(table, fork, found)?)
+            junction.log_sum(&table, fork)?;
+            Ok(junction.log_marginals(&table, fork, found)?)
         })?;
         give(logarithms, found)
     }
@@ -595,7 +595,7 @@ unsafe fn log_local<W: Kind<Score = i32>>(
             (memory, memory_count),
             |view, graph, incidence, labels, out, scratch| {
                 let table = view.log_add().ok_or(Status::Unknown)?;
-                Ok(log_conditional(graph, incidence, labels, output, table, out, scratch)?)
+                Ok(log_conditional(graph, incidence, labels, output, &table, out, scratch)?)
             },
         )
     }

@@ -31,7 +31,7 @@ impl<W: Weight<Score = i32>> ChainView<'_, W> {
     ///
     /// Forward: `α_t(j) = s_t(j) + log Σ_i e^{α_{t-1}(i) + A(i,j)}`. Back, without the state scores that `α` has replaced:
     /// `γ_t(i) = α_t(i) + log Σ_j e^{A(i,j) + γ_{t+1}(j) - p(j)}`, `p(j) = log Σ_i e^{α_t(i) + A(i,j)}`. Each addition is off by at
-    /// most `e = 2^shift/4 + 1/2` units (the table's step times half its slope, which is at most ½, and a rounding); a sum over
+    /// most `e` of [`LogAdd`]; a sum over
     /// `L` labels by `(L-1)·e`, as log-sum-exp does not enlarge errors of its terms. So `α` gains at most `(L-1)·e` an item and `γ` at
     /// most three times that on the way back.
     ///

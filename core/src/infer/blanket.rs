@@ -8,6 +8,7 @@ use super::layout::LOST;
 use crate::error::{InferError, need};
 use crate::graph::{FactorGraph, Incidence};
 use crate::ids::{FactorId, VarId};
+use crate::infer::junction::log_add::normalise;
 use crate::log_add::LogAdd;
 use crate::math::{Real, softmax};
 use crate::score::Score;
@@ -163,7 +164,7 @@ pub fn log_conditional(
     incidence: &Incidence<'_>,
     labels: &[u32],
     v: u32,
-    table: LogAdd<'_>,
+    table: &LogAdd<'_>,
     out: &mut [i32],
     scratch: &mut [i32],
 ) -> Result<(), InferError> {
@@ -177,8 +178,7 @@ pub fn log_conditional(
         (out.get_mut(..card).unwrap_or(&mut []), scratch.get_mut(..card).unwrap_or(&mut []));
     weigh(graph, incidence, labels, v, out, violated)?;
     keep_fewest(out, violated);
-    let sum = out.iter().fold(i32::NEG_INFINITY, |sum, &x| table.add(sum, x));
-    out.iter_mut().for_each(|x| *x = x.behind(sum).min(0));
+    normalise(out, table);
     Ok(())
 }
 

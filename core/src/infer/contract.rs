@@ -104,7 +104,7 @@ impl<T: Real> Semiring<T> for LogSum {
 }
 
 /// `(+, log-add by a table)` on log-potentials in units. What is forbidden is too far behind for the table to add anything.
-impl Semiring<i32> for LogAdd<'_> {
+impl Semiring<i32> for &LogAdd<'_> {
     #[inline(always)]
     fn zero(self) -> i32 {
         i32::NEG_INFINITY

@@ -202,8 +202,8 @@ macro_rules! exact {
             ) -> Result<(), InferError> {
                 let table = view.log_add().ok_or(InferError::Shape)?;
                 let mut logs = vec![0; marginals.len()];
-                junction.log_sum(table, fork)?;
-                junction.log_marginals(table, fork, &mut logs)?;
+                junction.log_sum(&table, fork)?;
+                junction.log_marginals(&table, fork, &mut logs)?;
                 marginals.iter_mut().zip(logs).for_each(|(p, log)| *p = view.to_f32(log).exp());
                 Ok(())
             }

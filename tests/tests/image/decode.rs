@@ -197,12 +197,12 @@ proptest! {
         view.log_marginals(&mut rows, &mut vec![0; marginals_len(labels)]).unwrap();
         let mut logs = vec![0.0; rows.len()];
         view.to_f32(&rows, &mut logs);
-        // Scores are off by `bound` (twice in a difference of two sums), each log-add by a quarter of the table's step and a rounding.
+        // Scores are off by `bound` (twice in a difference of two sums), each log-add by what `LogAdd` says.
         let values: f64 = case.items.iter().flatten().map(|(_, v)| v.abs()).sum();
         let rounded = case.items.iter().flatten().filter(|(_, v)| *v != 1.0).count();
         let bound = f64::from(view.error_bound(count, values as f32, rounded));
         let unit = f64::from(view.scales().unit);
-        let step = unit * (f64::from(last_step(&case.exported.words)) / 4.0 + 0.5);
+        let step = (f64::from(last_step(&case.exported.words)) * unit).powi(2) / 32.0 + 1.5 * unit;
         let sums = (labels - 1) as f64 * step * (4 * count) as f64;
         for (l, q) in logs.iter().zip(&exact) {
             let p = f64::from(*l).exp();

@@ -40,8 +40,8 @@ fn exact<W: Weight<Value = i32, Score = i32>>(
     let (mut run, mut fork) = desk.lend(plan, graph)?;
     let table = view.log_add().ok_or(InferError::Shape)?;
     let mut logs = vec![0; graph.cards().iter().sum::<u32>() as usize];
-    run.log_sum(table, &mut fork)?;
-    run.log_marginals(table, &mut fork, &mut logs)?;
+    run.log_sum(&table, &mut fork)?;
+    run.log_marginals(&table, &mut fork, &mut logs)?;
     let best = run.maximise(&mut fork)?;
     let mut labels = vec![0; graph.variables()];
     run.decode(&mut labels)?;
@@ -103,8 +103,8 @@ fn a_device_without_floating_point_computes_what_enumeration_says() {
     let structures =
         [Structure::Chain, Structure::Full, Structure::Grid { rows: 2, columns: 2 }, Structure::Independent];
     for (seed, structure) in structures.iter().enumerate() {
-        compare::<i16>(structure, seed as u64, 0.02);
-        compare::<i8>(structure, seed as u64, 0.04);
+        compare::<i16>(structure, seed as u64, 3e-4);
+        compare::<i8>(structure, seed as u64, 0.01);
     }
 }
 

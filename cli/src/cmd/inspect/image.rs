@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 /// The words of a file, if that is an image by its first bytes.
 pub(super) fn words(bytes: &[u8]) -> Option<Vec<u32>> {
-    bytes
-        .starts_with(b"gibb")
-        .then(|| bytes.as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect())
+    // Also one for machines of the other byte order, so that it is called that.
+    let is_image = bytes.starts_with(b"gibb") || bytes.starts_with(b"bbig");
+    is_image.then(|| bytes.as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect())
 }
 
 pub(super) fn text(name: Option<impl Iterator<Item = u8>>, number: usize) -> String {

@@ -4,7 +4,7 @@
 //! its plan, and a [`LogAdd`] table. How it differs from the passes in floating point: messages are always logarithms, and marginals are read off a belief in one step however
 //! large it is (cliques that suit a small core are small).
 //!
-//! **Error.** One addition is off by at most `e = 2^shift/4 + 1/2` units (the table's step times half its slope, which is at most ½, and a rounding), and
+//! **Error.** One addition is off by at most `e` of [`LogAdd`], and
 //! log-sum-exp does not enlarge errors of its terms. So a message up from a clique of `n` configurations is off by at most `n·e` more than the sum of
 //! what its inputs are off by: with `N` configurations of all cliques together, `log Z` is off by at most `N·e`. A message down is a belief less a message up:
 //! belief and message up have both passed through the same, so that a marginal is off by at most `3·N·e` before it is normalised, and by `6·N·e` after.
@@ -13,14 +13,26 @@
 use super::operands::Operands;
 use super::{Junction, State};
 use crate::error::{InferError, need};
+use crate::ids::VarId;
 use crate::infer::contract::{Loops, Shape, contract, size_of_scope};
 use crate::infer::fork::{Fork, Span};
 use crate::log_add::LogAdd;
 use crate::score::Score;
 
+/// What is brought down to something smaller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    /// A clique's messages, whose product is its belief.
+    Messages,
+    /// The belief, stored.
+    Belief,
+    /// The belief over the separator to a child.
+    Separator,
+}
+
 impl Junction<'_, '_, i32> {
     /// The first pass with sums: `log Z` in units, of the variables that some factor mentions; errors as in [`maximise`](Self::maximise).
-    pub fn log_sum(&mut self, table: LogAdd<'_>, fork: &mut impl Fork<i32>) -> Result<i64, InferError> {
+    pub fn log_sum(&mut self, table: &LogAdd<'_>, fork: &mut impl Fork<i32>) -> Result<i64, InferError> {
         self.state = State::Empty;
         let log_z = self.collect_logs(table, fork)?;
         self.state = State::Summed;
@@ -35,48 +47,34 @@ impl Junction<'_, '_, i32> {
     /// [`InferError::Shape`] without [`log_sum`](Self::log_sum), [`InferError::Memory`].
     pub fn log_marginals(
         &mut self,
-        table: LogAdd<'_>,
+        table: &LogAdd<'_>,
         fork: &mut impl Fork<i32>,
         out: &mut [i32],
     ) -> Result<(), InferError> {
         self.begin_log_marginals(out)?;
+        // As in the first pass, one step writes loops and returns, the next one runs them.
         for c in (0..self.plan.clusters()).rev() {
-            if self.plan.is_potential(c) {
-                continue;
+            let Some(whole) = self.plan_whole(c)? else { continue };
+            if whole == Whole::Belief {
+                self.keep_belief(c, table, fork)?;
             }
-            let kept = self.keep_belief(c, table, fork)?;
-            for &v in self.plan.homes(c) {
-                self.plan_onto(c, kept, core::slice::from_ref(&v))?;
-                self.read_log(v, kept, table, fork, out)?;
+            let mut i = 0;
+            while let Some(v) = self.plan_home(c, whole, i)? {
+                self.read_log(v, whole, table, fork, out)?;
+                i += 1;
             }
-            for &child in self.plan.inputs(c) {
-                if self.plan.receives(child as usize) {
-                    self.plan_onto(c, kept, self.plan.separator(child as usize))?;
-                    self.tell(child as usize, kept, table, fork, out)?;
+            let mut i = 0;
+            while let Some(child) = self.plan_child(c, whole, &mut i)? {
+                self.tell(child, whole, table, fork)?;
+                let mut i = 0;
+                while let Some(v) = self.plan_home(child, Whole::Separator, i)? {
+                    self.read_log(v, Whole::Separator, table, fork, out)?;
+                    i += 1;
                 }
+                self.divide(child)?;
             }
         }
         Ok(())
-    }
-
-    /// A clique's belief, stored if it is read more than once: then messages to its children take the place of what it is made of.
-    #[inline(never)]
-    fn keep_belief(
-        &mut self,
-        c: usize,
-        table: LogAdd<'_>,
-        fork: &mut impl Fork<i32>,
-    ) -> Result<bool, InferError> {
-        let (cards, scope) = (self.graph.cards(), self.plan.scope(c));
-        let size = size_of_scope(scope, cards).ok_or(InferError::Shape)?;
-        if !self.plan.keeps_belief(c, size, cards) {
-            return Ok(false);
-        }
-        self.plan_onto(c, false, scope)?;
-        let belief = self.memory.belief.get_mut(..size).ok_or(InferError::Shape)?;
-        let (_, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
-        contract(&Loops::at(index), table, self.memory.messages, belief, fork, false)?;
-        Ok(true)
     }
 
     /// Checks the memory and writes down where each variable's marginal begins.
@@ -100,14 +98,86 @@ impl Junction<'_, '_, i32> {
         Ok(())
     }
 
-    /// The loops that bring a clique's belief, which is stored or not, down to some of its variables.
+    /// Whether a clique's belief is stored, in which case its loops are written: if it is read more than once, because messages to its children then take the
+    /// place of what it is made of. Nothing for a cluster of factors.
     #[inline(never)]
-    fn plan_onto(&mut self, c: usize, kept: bool, onto: &[u32]) -> Result<(), InferError> {
-        let (plan, cards, order) = (&self.plan, self.graph.cards(), self.plan.scope(c));
+    fn plan_whole(&mut self, c: usize) -> Result<Option<Whole>, InferError> {
+        if self.plan.is_potential(c) {
+            return Ok(None);
+        }
+        let (cards, scope) = (self.graph.cards(), self.plan.scope(c));
+        let size = size_of_scope(scope, cards).ok_or(InferError::Shape)?;
+        if !self.plan.keeps_belief(c, size, cards) {
+            return Ok(Some(Whole::Messages));
+        }
+        self.plan_onto(c, Whole::Messages, scope)?;
+        Ok(Some(Whole::Belief))
+    }
+
+    /// The loops that bring something down to some of its variables.
+    #[inline(never)]
+    fn plan_onto(&mut self, c: usize, whole: Whole, onto: &[u32]) -> Result<(), InferError> {
+        let (plan, cards) = (&self.plan, self.graph.cards());
+        let order = if whole == Whole::Separator { plan.separator(c) } else { plan.scope(c) };
         let shape = Shape { cards, onto, lead: 0, order, block: plan.block_of(order, cards) };
         let (_, index) = plan.divide(self.memory.index).ok_or(InferError::Shape)?;
         let messages = Operands::Messages { clique: c, from_above: plan.has_parent(c) };
-        (if kept { Operands::Table } else { messages }).write_loops(plan, &shape, index)
+        (if whole == Whole::Messages { messages } else { Operands::Table }).write_loops(plan, &shape, index)
+    }
+
+    /// The loops onto marginal number `i` that is read off a clique's belief, or off that over the separator above it; its variable.
+    #[inline(never)]
+    fn plan_home(&mut self, c: usize, whole: Whole, i: usize) -> Result<Option<u32>, InferError> {
+        let separator = whole == Whole::Separator;
+        let homes = if separator { self.plan.separator_homes(c) } else { self.plan.homes(c) };
+        let Some(&v) = homes.get(i) else { return Ok(None) };
+        self.plan_onto(c, whole, core::slice::from_ref(&v))?;
+        Ok(Some(v))
+    }
+
+    /// The next child that gets a message, from number `i` on, with the loops onto its separator.
+    #[inline(never)]
+    fn plan_child(&mut self, c: usize, whole: Whole, i: &mut usize) -> Result<Option<usize>, InferError> {
+        while let Some(&child) = self.plan.inputs(c).get(*i) {
+            *i += 1;
+            if self.plan.receives(child as usize) {
+                self.plan_onto(c, whole, self.plan.separator(child as usize))?;
+                return Ok(Some(child as usize));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Stores a clique's belief, by the loops in index memory.
+    #[inline(never)]
+    fn keep_belief(
+        &mut self,
+        c: usize,
+        table: &LogAdd<'_>,
+        fork: &mut impl Fork<i32>,
+    ) -> Result<(), InferError> {
+        let size = size_of_scope(self.plan.scope(c), self.graph.cards()).ok_or(InferError::Shape)?;
+        let belief = self.memory.belief.get_mut(..size).ok_or(InferError::Shape)?;
+        let (_, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
+        contract(&Loops::at(index), table, self.memory.messages, belief, fork, false)?;
+        Ok(())
+    }
+
+    /// The belief over the separator to a child, by the loops in index memory.
+    #[inline(never)]
+    fn tell(
+        &mut self,
+        child: usize,
+        whole: Whole,
+        table: &LogAdd<'_>,
+        fork: &mut impl Fork<i32>,
+    ) -> Result<(), InferError> {
+        let len = self.message(child)?.len();
+        let separator = self.memory.separator.get_mut(..len).ok_or(InferError::Shape)?;
+        let (_, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
+        let inputs = if whole == Whole::Belief { &*self.memory.belief } else { &*self.memory.messages };
+        contract(&Loops::at(index), table, inputs, separator, fork, false)?;
+        Ok(())
     }
 
     /// Runs the loops in index memory onto the marginal of a variable.
@@ -115,75 +185,30 @@ impl Junction<'_, '_, i32> {
     fn read_log(
         &mut self,
         v: u32,
-        kept: bool,
-        table: LogAdd<'_>,
+        whole: Whole,
+        table: &LogAdd<'_>,
         fork: &mut impl Fork<i32>,
         out: &mut [i32],
     ) -> Result<(), InferError> {
-        let marginal = self.marginal_of(v, out)?;
-        let (_, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
-        let inputs = if kept { &*self.memory.belief } else { &*self.memory.messages };
-        contract(&Loops::at(index), table, inputs, marginal, fork, false)?;
-        normalise(marginal, table);
-        Ok(())
-    }
-
-    /// Where a variable's marginal lies.
-    fn marginal_of<'o>(&self, v: u32, out: &'o mut [i32]) -> Result<&'o mut [i32], InferError> {
         let from = self.memory.starts.get(v as usize).map_or(0, |&at| at as usize);
-        let card = self.graph.cards().get(v as usize).map_or(0, |&card| card as usize);
-        out.get_mut(from..).and_then(|tail| tail.get_mut(..card)).ok_or(InferError::Shape)
-    }
-
-    /// The belief over the separator to a child, by the loops in index memory: what is read off it, and then, less what the child has said, the child's
-    /// message from above.
-    #[inline(never)]
-    fn tell(
-        &mut self,
-        child: usize,
-        kept: bool,
-        table: LogAdd<'_>,
-        fork: &mut impl Fork<i32>,
-        out: &mut [i32],
-    ) -> Result<(), InferError> {
-        let order = self.plan.separator(child);
-        let len = size_of_scope(order, self.graph.cards()).ok_or(InferError::Shape)?;
-        let separator = self.memory.separator.get_mut(..len).ok_or(InferError::Shape)?;
+        let card = self.graph.card(VarId(v));
+        let marginal = out.get_mut(from..).and_then(|tail| tail.get_mut(..card)).ok_or(InferError::Shape)?;
         let (_, index) = self.plan.divide(self.memory.index).ok_or(InferError::Shape)?;
-        let inputs = if kept { &*self.memory.belief } else { &*self.memory.messages };
-        contract(&Loops::at(index), table, inputs, separator, fork, false)?;
-        for &v in self.plan.separator_homes(child) {
-            self.read_separator(v, order, table, fork, out)?;
-        }
-        self.divide(child, len)
-    }
-
-    /// A marginal from the belief over a separator, which is in separator memory.
-    #[inline(never)]
-    fn read_separator(
-        &mut self,
-        v: u32,
-        order: &[u32],
-        table: LogAdd<'_>,
-        fork: &mut impl Fork<i32>,
-        out: &mut [i32],
-    ) -> Result<(), InferError> {
-        let marginal = self.marginal_of(v, out)?;
-        let (plan, cards) = (&self.plan, self.graph.cards());
-        let onto = core::slice::from_ref(&v);
-        let shape = Shape { cards, onto, lead: 0, order, block: plan.block_of(order, cards) };
-        let (_, index) = plan.divide(self.memory.index).ok_or(InferError::Shape)?;
-        Operands::Table.write_loops(plan, &shape, index)?;
-        contract(&Loops::at(index), table, self.memory.separator, marginal, fork, false)?;
+        let inputs = match whole {
+            Whole::Messages => &*self.memory.messages,
+            Whole::Belief => &*self.memory.belief,
+            Whole::Separator => &*self.memory.separator,
+        };
+        contract(&Loops::at(index), table, inputs, marginal, fork, false)?;
         normalise(marginal, table);
         Ok(())
     }
 
     /// The message down, belief less message up, in the place of the message up.
     #[inline(never)]
-    fn divide(&mut self, child: usize, len: usize) -> Result<(), InferError> {
+    fn divide(&mut self, child: usize) -> Result<(), InferError> {
         let range = self.message(child)?;
-        let belief = self.memory.separator.get(..len).ok_or(InferError::Shape)?;
+        let belief = self.memory.separator.get(..range.len()).ok_or(InferError::Shape)?;
         let message = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
         for (m, &b) in message.iter_mut().zip(belief) {
             // Of what is forbidden below nothing is asked from above.
@@ -196,7 +221,8 @@ impl Junction<'_, '_, i32> {
 }
 
 /// Subtracts `log Σ e^x` from all.
-fn normalise(marginal: &mut [i32], table: LogAdd<'_>) {
+#[inline(never)]
+pub(in crate::infer) fn normalise(marginal: &mut [i32], table: &LogAdd<'_>) {
     let sum = marginal.iter().fold(i32::NEG_INFINITY, |sum, &x| table.add(sum, x));
     marginal.iter_mut().for_each(|x| *x = x.behind(sum).min(0));
 }

@@ -16,7 +16,7 @@
 
 mod descend;
 mod distribute;
-mod log_add;
+pub(super) mod log_add;
 mod operands;
 mod separator;
 
@@ -149,16 +149,27 @@ impl<'a, 'm, T: Score> Junction<'a, 'm, T> {
                 self.write_loops_up(c)?;
                 self.contract_up(c, semiring, fork)?
             };
-            let range = self.message(c)?;
-            let out = self.memory.messages.get_mut(range.clone()).ok_or(InferError::Shape)?;
-            *self.memory.facts.get_mut(c).ok_or(InferError::Shape)? = settle_sum(out, span)?;
-            self.add_scale(c, &mut total)?;
-            if !self.plan.has_parent(c) {
-                let table = self.memory.messages.get(range).unwrap_or(&[]);
-                table.iter().fold(semiring.zero(), |sum, &v| semiring.plus(sum, v)).add_to(&mut total);
-            }
+            self.settle_logs(c, semiring, span, &mut total)?;
         }
         Ok(total)
+    }
+
+    /// Takes the best score out of a message, and adds it, of a root with what is left, to the total.
+    #[inline(never)]
+    fn settle_logs<S: Semiring<T>>(
+        &mut self,
+        c: usize,
+        semiring: S,
+        span: Span<T>,
+        total: &mut T::Total,
+    ) -> Result<(), InferError> {
+        let range = self.message(c)?;
+        let out = self.memory.messages.get_mut(range).ok_or(InferError::Shape)?;
+        *self.memory.facts.get_mut(c).ok_or(InferError::Shape)? = settle_sum(out, span)?;
+        if !self.plan.has_parent(c) {
+            out.iter().fold(semiring.zero(), |sum, &v| semiring.plus(sum, v)).add_to(total);
+        }
+        self.add_scale(c, total)
     }
 
     /// The sum of the factors without variables; clears the marks of [`add_scale`](Self::add_scale).

@@ -88,8 +88,8 @@ pub fn marginals_i16(call: &mut Tagging<'_>) -> Answer {
     with_junction::<i16>(call, |junction, fork, table, answer, _| {
         let table = table.ok_or(Stop::Memory)?;
         let mut logs = [0; 19];
-        junction.log_sum(table, fork)?;
-        junction.log_marginals(table, fork, &mut logs)?;
+        junction.log_sum(&table, fork)?;
+        junction.log_marginals(&table, fork, &mut logs)?;
         answer.iter_mut().zip(logs).for_each(|(a, log)| *a = bits(log));
         Ok((19, 0))
     })
@@ -120,7 +120,7 @@ pub fn local_i16(call: &mut Tagging<'_>) -> Answer {
     let labels = pool.words(size.variables)?;
     let (logs, scratch) = (pool.reals(size.arity)?, pool.reals(size.arity)?);
     let table = view.log_add().ok_or(Stop::Memory)?;
-    log_conditional(&graph, &incidence, labels, 4, table, logs, scratch)?;
+    log_conditional(&graph, &incidence, labels, 4, &table, logs, scratch)?;
     call.answer.iter_mut().zip(logs).for_each(|(a, &mut log)| *a = bits(log));
     Ok(Done { floats: 3, labels: 0, memory: pool.used })
 }

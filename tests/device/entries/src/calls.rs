@@ -316,7 +316,7 @@ pub extern "C" fn call_units_sum(
     fork: &mut Sequential<'_, i32>,
     out: &mut i64,
 ) -> bool {
-    put(out, run.log_sum(*table, fork))
+    put(out, run.log_sum(table, fork))
 }
 
 #[unsafe(no_mangle)]
@@ -326,7 +326,7 @@ pub extern "C" fn call_units_marginals(
     fork: &mut Sequential<'_, i32>,
     out: &mut &mut [i32],
 ) -> bool {
-    ok(run.log_marginals(*table, fork, out))
+    ok(run.log_marginals(table, fork, out))
 }
 
 // Chains in an image, and learning beside one.
