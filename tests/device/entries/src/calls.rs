@@ -263,6 +263,17 @@ pub extern "C" fn call_chain_log_z(chain: &Chain<'_, f32>, memory: &mut &mut [f3
     put(log_z, chain.log_z(memory))
 }
 
+#[unsafe(no_mangle)]
+pub extern "C" fn call_chain_n_best(
+    chain: &Chain<'_, f32>,
+    words: &mut [&mut [u32]; 2],
+    reals: &mut [&mut [f32]; 2],
+    out: &mut usize,
+) -> bool {
+    let ([paths, back], [scores, memory]) = (words, reals);
+    put(out, chain.n_best(5, paths, scores, back, memory))
+}
+
 // The same of scores in units.
 
 #[unsafe(no_mangle)]
