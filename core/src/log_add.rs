@@ -40,6 +40,12 @@ impl<'a> LogAdd<'a> {
         high.wrapping_add(here.wrapping_sub(fallen) as i32)
     }
 
+    /// `log Σ e^x`; the least number if there are none.
+    #[cfg_attr(target_os = "none", inline(never))]
+    pub(crate) fn sum(&self, row: &[i32]) -> i32 {
+        row.iter().fold(i32::MIN, |sum, &x| self.add(sum, x))
+    }
+
     #[inline]
     fn value(&self, i: usize) -> u32 {
         self.values.get(i >> 1).map_or(0, |w| (w >> ((i & 1) << 4)) & 0xffff)

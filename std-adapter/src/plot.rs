@@ -73,6 +73,8 @@ pub enum Style {
     Dashed,
     /// A line with a dot at each point.
     Dotted,
+    /// A cross at each point, and no line.
+    Crosses,
 }
 
 impl Line {
@@ -170,11 +172,15 @@ impl Figure {
             let drawn = match line.style {
                 Style::Dashed => chart.draw_series(DashedLineSeries::new(points.clone(), 7, 5, stroke))?,
                 Style::Solid | Style::Dotted => chart.draw_series(LineSeries::new(points.clone(), stroke))?,
+                Style::Crosses => chart.draw_series(points.iter().map(|&p| Cross::new(p, 5, stroke)))?,
             };
             if !line.label.is_empty() {
-                drawn
-                    .label(&line.label)
-                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], stroke));
+                let drawn = drawn.label(&line.label);
+                if line.style == Style::Crosses {
+                    drawn.legend(move |(x, y)| Cross::new((x + 11, y), 5, stroke));
+                } else {
+                    drawn.legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], stroke));
+                }
             }
             if line.style == Style::Dotted {
                 chart.draw_series(points.iter().map(|&p| Circle::new(p, 3, colour.filled())))?;

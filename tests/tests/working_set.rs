@@ -270,7 +270,7 @@ fn check(m: &Matrix<f64>, y: &[f64], params: &RegressParams) -> Result<Fit, Test
         solver: Solver::Reference,
         lambda,
         tolerance: 1e-10,
-        max_epochs: 400_000,
+        max_epochs: Some(400_000),
         ..params.clone()
     };
     let other = fit(m, y, &asked, None).map_err(|e| TestCaseError::fail(e.to_string()))?;

@@ -14,7 +14,7 @@ pub(crate) enum Analyze {
 ///
 /// Prints ρ, the spectral radius of AᵀA with columns of norm 1, the thesis' P* = d/ρ (up to which rounds should fall as 1/P), d/(2ρ) (what the
 /// proof gives without duplicated features), and the predicted speed-up. With `--simulate` the synchronous algorithm is run at each P, and the rounds to come
-/// within 0.5 % of the optimum are counted (Thesis 4.3.2, Fig. 4.2).
+/// within 0.5 % of the optimum are counted (Thesis 4.3.2, Fig. 4.2), with their standard error over the runs; each run draws the same coordinates at every P.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:
   gibbsite analyze parallelism data.svm

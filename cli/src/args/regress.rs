@@ -38,14 +38,15 @@ pub(crate) struct Regress {
     /// Fit N penalties, geometric from λ_max down, each from the solution before; with --cv, how many are tried.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) path: Option<u32>,
-    /// Choose λ from a path (of 100 unless --path says otherwise) by K-fold cross-validation, and fit it to all samples.
+    /// Choose λ from a path (of 100 unless --path says otherwise) by K-fold cross-validation, and fit it to all samples. After Ctrl-C the choice
+    /// is among what was tried: by the folds that are done, or by those that got below λ_max; with fewer than two, no model is written.
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) cv: Option<u32>,
     /// The last λ of a path, as a share of λ_max.
-    #[arg(long, value_name = "R", default_value_t = 0.01, allow_negative_numbers = true)]
+    #[arg(long, value_name = "R", default_value_t = 0.01, conflicts_with_all = ["lambda", "lambda_ratio"], allow_negative_numbers = true)]
     pub(crate) path_ratio: f64,
     /// Which λ cross-validation chooses.
-    #[arg(long, value_enum, default_value_t = Rule::Min, requires = "cv")]
+    #[arg(long, value_enum, default_value_t = Rule::Min, requires = "cv", conflicts_with_all = ["lambda", "lambda_ratio"])]
     pub(crate) cv_rule: Rule,
     /// How it is solved.
     #[arg(long, value_enum, default_value_t = Solver::Auto)]
@@ -62,7 +63,7 @@ pub(crate) struct Regress {
     /// Penalise coefficients as if all columns had variance 1 (mean square 1 without --intercept); they are reported for the raw columns.
     #[arg(long)]
     pub(crate) standardize: bool,
-    /// Penalty factors: a number a line for all features in order, or lines `feature,factor` (the others 1); 0 is no penalty.
+    /// Penalty factors: a number a line for all features in order, or lines `feature,factor` (the others 1); 0 is no penalty. The ridge of --l2 ignores them.
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
     /// Coefficients of at least 0 only.
@@ -71,9 +72,9 @@ pub(crate) struct Regress {
     /// Done when the duality gap is at most T times the objective at 0.
     #[arg(long, value_name = "T", default_value = "1e-6", allow_negative_numbers = true)]
     pub(crate) tolerance: f64,
-    /// Most passes over all coordinates (for sgd, over all samples), at each λ.
-    #[arg(long, value_name = "N", default_value_t = 100_000, allow_negative_numbers = true)]
-    pub(crate) max_epochs: u64,
+    /// Most passes at each λ: over all coordinates, 100000 by default; for sgd, truncated-gradient and parallel-sgd over all samples, 20 by default.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) max_epochs: Option<u64>,
     /// How entries are stored.
     #[arg(long, value_enum, default_value_t = Storage::F64)]
     pub(crate) storage: Storage,

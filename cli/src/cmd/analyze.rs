@@ -1,5 +1,6 @@
 //! `gibbsite analyze`: what theory and simulation say about a problem.
 
+use crate::cmd::{nothing_to_explain, write_plot};
 use crate::config::Parallelism;
 use crate::progress::{Goal, Progress};
 use crate::{Outcome, args, output};
@@ -31,7 +32,7 @@ pub(crate) fn parallelism(config: &Parallelism) -> anyhow::Result<Outcome> {
         spectral_radius(&data.matrix, &params)
     });
     if !spectrum.converged {
-        common.warn("power iteration did not converge: rho is a lower bound, P* an upper one");
+        common.warn("the iteration for rho did not converge: rho is a lower bound, P* an upper one");
     }
     let bound = Bound { columns: spectrum.columns, rho: spectrum.rho, distance: 0.0, start: 1.0 };
     let simulation =
@@ -39,8 +40,7 @@ pub(crate) fn parallelism(config: &Parallelism) -> anyhow::Result<Outcome> {
     let seconds = start.elapsed().as_secs_f64();
     let grid = grid(&spectrum, simulation.as_ref());
     if let Some(path) = &config.plot {
-        let svg = draw(&spectrum, &bound, &grid, simulation.as_ref()).svg()?;
-        output::write(Some(path), svg.as_bytes())?;
+        write_plot(common, path, draw(&spectrum, &bound, &grid, simulation.as_ref()).svg())?;
     }
     let text = if common.json {
         let value = as_json(&data, &spectrum, &bound, &grid, simulation.as_ref(), seconds);
@@ -64,7 +64,11 @@ impl Simulation {
 
     /// Rounds at P = 1 by rounds at P.
     fn speed_up(&self, parallel: usize) -> Option<f64> {
-        Some(self.at(1)?.rounds? as f64 / self.at(parallel)?.rounds?.max(1) as f64)
+        self.at(parallel)?.speed_up(self.at(1)?)
+    }
+
+    fn speed_up_se(&self, parallel: usize) -> Option<f64> {
+        self.at(parallel)?.speed_up_se(self.at(1)?)
     }
 }
 
@@ -76,6 +80,12 @@ fn simulated(
 ) -> anyhow::Result<Simulation> {
     let common = &config.common;
     let blame = |error: &dyn std::fmt::Display| anyhow!("{}: {error}", config.data.name());
+    if let Some(why) = nothing_to_explain(&data.target, false) {
+        return Err(anyhow!(
+            "{}: {why}, so that no rounds can be counted; leave out --simulate",
+            config.data.name()
+        ));
+    }
     let progress = Progress::start(common, Goal::Gap(TOLERANCE), "optimum");
     let watch = |point: &_| progress.show(point);
     let wanted = RegressParams {
@@ -170,21 +180,37 @@ fn as_text(
     }
     let _ = writeln!(
         text,
-        "\n  {:>9} {:>18} {:>12} {:>18}",
+        "\n  {:>9} {:>18} {:>16} {:>18}",
         "P", "predicted speed-up", "rounds", "simulated speed-up"
     );
     let shown = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
+    // What it may be off by, where that is known.
+    let give = |value: String, se: Option<f64>, digits: usize| match se {
+        Some(se) => format!("{value} ± {se:.digits$}"),
+        None => value,
+    };
     for &p in grid {
         let run = simulation.and_then(|s| s.at(p));
         let rounds = match run {
-            Some(Simulated { rounds: Some(rounds), .. }) => rounds.to_string(),
+            Some(run @ Simulated { rounds: Some(rounds), .. }) => {
+                give(rounds.to_string(), run.rounds_se(), 0)
+            }
             Some(Simulated { diverged: true, .. }) => "diverges".into(),
             Some(_) => "not reached".into(),
             None => "-".into(),
         };
-        let (promised, gained) = (shown(predicted(bound, p)), shown(simulation.and_then(|s| s.speed_up(p))));
+        let promised = shown(predicted(bound, p));
+        let gained = shown(simulation.and_then(|s| s.speed_up(p)));
+        // At P = 1 it is 1 by definition.
+        let se = simulation.and_then(|s| s.speed_up_se(p)).filter(|_| p > 1);
+        let gained = give(gained, se, 2);
         let mark = if p == spectrum.p_star() { "  P*" } else { "" };
-        let _ = writeln!(text, "  {p:>9} {promised:>18} {rounds:>12} {gained:>18}{mark}");
+        let _ = writeln!(text, "  {p:>9} {promised:>18} {rounds:>16} {gained:>18}{mark}");
+    }
+    if simulation.is_some_and(|s| s.runs.iter().any(|r| r.rounds_se().is_some())) {
+        text.push_str(
+            "\n  ± is a standard error over the runs, of which each draws the same coordinates at every P\n",
+        );
     }
     text
 }
@@ -213,7 +239,9 @@ fn as_json(
             json!({
                 "parallel": run.parallel,
                 "rounds": run.rounds,
+                "rounds_se": run.rounds_se(),
                 "speedup": simulation.speed_up(run.parallel),
+                "speedup_se": simulation.speed_up_se(run.parallel),
                 "diverged": run.diverged,
                 "objective": run.objective,
             })
@@ -227,15 +255,18 @@ fn as_json(
     value
 }
 
-/// Fig. 4.2: rounds against P, both logarithmic, with the theory dashed and P* marked; the speed-up if nothing was simulated.
+/// Fig. 4.2: rounds against P, both logarithmic, with the theory dashed and P* marked; the speed-up if nothing got there.
 fn draw(spectrum: &SpectralInfo, bound: &Bound, grid: &[usize], simulation: Option<&Simulation>) -> Figure {
     let promised = |p: usize| predicted(bound, p);
     let mut figure;
     match simulation.and_then(|s| Some((s, s.runs.iter().find_map(|r| Some((r.parallel, r.rounds?)))?))) {
         Some((simulation, (first, rounds))) => {
             figure = Figure::new("Rounds to 0.5 % of the optimum", Axis::log("P"), Axis::log("rounds"));
-            let reached = simulation.runs.iter().filter_map(|r| Some((r.parallel as f64, r.rounds? as f64)));
-            figure.lines.push(Line::new("simulated", reached.collect()).styled(Style::Dotted));
+            let reached = || simulation.runs.iter().filter(|r| r.rounds.is_some());
+            let points = reached().filter_map(|r| Some((r.parallel as f64, r.rounds? as f64)));
+            let errors = reached().map(|r| r.rounds_se().unwrap_or(0.0)).collect();
+            let line = Line::new("simulated", points.collect()).styled(Style::Dotted);
+            figure.lines.push(Line { errors, ..line });
             // The curve goes through the first point that was simulated.
             let scale = rounds as f64 * promised(first).unwrap_or(1.0);
             let curve = grid.iter().filter_map(|&p| Some((p as f64, scale / promised(p)?)));
@@ -247,6 +278,23 @@ fn draw(spectrum: &SpectralInfo, bound: &Bound, grid: &[usize], simulation: Opti
             figure.lines.push(Line::new("theory", curve.collect()).styled(Style::Dashed));
         }
     }
+    if let Some(simulation) = simulation {
+        add_lost(&mut figure, simulation);
+    }
     figure.marks.push((spectrum.p_star() as f64, format!("P* = {}", spectrum.p_star())));
     figure
+}
+
+/// The P that did not get there: crosses at the edge of the chart, where rounds without end would be.
+fn add_lost(figure: &mut Figure, simulation: &Simulation) {
+    let heights = figure.lines.iter().flat_map(|line| &line.points).map(|p| p.1);
+    let any = simulation.runs.iter().any(|r| r.rounds.is_some());
+    let edge = if any { heights.reduce(f64::max) } else { heights.reduce(f64::min) };
+    for (diverged, label) in [(true, "diverges"), (false, "not reached")] {
+        let lost = simulation.runs.iter().filter(|r| r.rounds.is_none() && r.diverged == diverged);
+        let points: Vec<_> = lost.map(|r| (r.parallel as f64, edge.unwrap_or(1.0))).collect();
+        if !points.is_empty() {
+            figure.lines.push(Line::new(label, points).styled(Style::Crosses));
+        }
+    }
 }

@@ -12,12 +12,15 @@ pub(crate) mod regress;
 pub(crate) mod sample;
 pub(crate) mod train;
 
+use crate::config::Common;
+use crate::output;
 use gibbsite::data::network::Evidence;
 use gibbsite::data::source::Source;
 use gibbsite::data::uai;
 use gibbsite::model::{
     Container, FieldModel, GaussianModel, Kind, ModelFile, RegressionModel, SequenceModel,
 };
+use gibbsite::plot::PlotError;
 use std::path::Path;
 
 /// What messages call an input.
@@ -63,6 +66,29 @@ fn open_model(path: &Path) -> anyhow::Result<AnyModel> {
         _ => RegressionModel::from_container(&file).map(AnyModel::Regression),
     };
     model.map_err(named)
+}
+
+/// Writes a plot, or says why there is none: what was computed is worth more than its picture.
+fn write_plot(common: &Common, path: &Path, svg: Result<String, PlotError>) -> anyhow::Result<()> {
+    match svg {
+        Ok(svg) => output::write(Some(path), svg.as_bytes()),
+        Err(error) => {
+            common.warn(&format!("{error}; {} is not written", path.display()));
+            Ok(())
+        }
+    }
+}
+
+/// Why a regression has nothing to explain, if its target is the same everywhere and that needs no feature.
+fn nothing_to_explain(target: &[f64], intercept: bool) -> Option<String> {
+    let (&first, rest) = target.split_first()?;
+    match rest.iter().all(|&y| y == first) {
+        true if first == 0.0 => Some("the target is 0 throughout: there is nothing to explain".to_owned()),
+        true if intercept => {
+            Some(format!("the target is {} throughout: the intercept explains all of it", number(first)))
+        }
+        _ => None,
+    }
 }
 
 /// A number to seven digits.

@@ -44,7 +44,7 @@ impl Regress {
         }
         usage.at_least_0("--l2", typed.l2);
         usage.at_least_0("--tolerance", typed.tolerance);
-        if typed.max_epochs == 0 {
+        if typed.max_epochs == Some(0) {
             usage.wrong("--max-epochs must be at least 1");
         }
         usage.svg(typed.plot.as_ref());

@@ -21,6 +21,16 @@ fn parallelism_of_orthogonal_and_of_equal_columns() {
 }
 
 #[test]
+fn rho_is_the_same_from_every_command() {
+    let analyzed = json(&stdout(&["analyze", "parallelism", "spam.svm", "--json"]));
+    for solver in ["auto", "shotgun"] {
+        let args = ["regress", "logistic", "spam.svm", "--lambda-ratio", "0.1", "--json", "--solver", solver];
+        let fitted = json(&stdout(&args));
+        assert_eq!((&fitted["rho"], &fitted["p_star"]), (&analyzed["rho"], &analyzed["p_star"]), "{solver}");
+    }
+}
+
+#[test]
 fn simulated_rounds_fall_with_p() {
     let folder = folder(&[]);
     let plot = folder.path().join("p.svg").display().to_string();
@@ -37,6 +47,13 @@ fn simulated_rounds_fall_with_p() {
     assert!(svg.contains("theory") && svg.contains("simulated") && svg.contains("P* = "));
     let text = stdout(&args);
     assert!(text.starts_with("Parallelism of Shotgun\n") && text.contains("P* = d/rho"), "{text}");
+    assert!(
+        runs[1]["rounds_se"].as_f64() > Some(0.0) && runs[1]["speedup_se"].as_f64() > Some(0.0),
+        "{runs:?}"
+    );
+    assert!(text.contains(" ± ") && text.contains("± is a standard error over the runs"), "{text}");
+    let once = stdout(&[&args[..], &["--runs", "1"]].concat());
+    assert!(!once.contains('±'), "{once}");
     let logistic = stdout(&[
         "analyze",
         "parallelism",
@@ -49,4 +66,28 @@ fn simulated_rounds_fall_with_p() {
         "2",
     ]);
     assert!(logistic.contains("simulated at lambda"), "{logistic}");
+}
+
+#[test]
+fn a_target_of_zeros_is_nothing_to_simulate() {
+    let folder = folder(&[("z.svm", b"0 1:1 2:2\n0 1:2\n0 2:1\n")]);
+    let file = folder.path().join("z.svm").display().to_string();
+    let run = super::run(&["analyze", "parallelism", &file, "--simulate", "auto"]);
+    let said = "the target is 0 throughout: there is nothing to explain, so that no rounds can be counted; leave out --simulate";
+    assert_eq!((run.code, run.stderr), (1, format!("error: {file}: {said}\n")));
+}
+
+/// Eight equal columns: two at a time overshoot for ever, and more run away.
+#[test]
+fn what_diverges_is_in_the_plot() {
+    let rows: String = (1..=9)
+        .map(|i| format!("{i} {}\n", (1..=8).map(|j| format!("{j}:{i}")).collect::<Vec<_>>().join(" ")))
+        .collect();
+    let folder = folder(&[("e.svm", rows.as_bytes())]);
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    for list in ["1,8", "8"] {
+        let args = ["analyze", "parallelism", &file("e.svm"), "--simulate", list, "--plot", &file("p.svg")];
+        assert!(stdout(&args).contains("diverges"));
+        assert!(fs::read_to_string(file("p.svg")).unwrap().contains("diverges"), "{list}");
+    }
 }

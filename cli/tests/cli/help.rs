@@ -302,7 +302,8 @@ fn regress() {
 
           --cv <K>
               Choose λ from a path (of 100 unless --path says otherwise) by K-fold cross-validation, and
-              fit it to all samples
+              fit it to all samples. After Ctrl-C the choice is among what was tried: by the folds that
+              are done, or by those that got below λ_max; with fewer than two, no model is written
 
           --path-ratio <R>
               The last λ of a path, as a share of λ_max
@@ -356,7 +357,7 @@ fn regress() {
 
           --weights <FILE>
               Penalty factors: a number a line for all features in order, or lines `feature,factor` (the
-              others 1); 0 is no penalty
+              others 1); 0 is no penalty. The ridge of --l2 ignores them
 
           --positive
               Coefficients of at least 0 only
@@ -367,9 +368,8 @@ fn regress() {
               [default: 1e-6]
 
           --max-epochs <N>
-              Most passes over all coordinates (for sgd, over all samples), at each λ
-
-              [default: 100000]
+              Most passes at each λ: over all coordinates, 100000 by default; for sgd,
+              truncated-gradient and parallel-sgd over all samples, 20 by default
 
           --storage <STORAGE>
               How entries are stored
@@ -656,7 +656,8 @@ fn analyze_parallelism() {
     Prints ρ, the spectral radius of AᵀA with columns of norm 1, the thesis' P* = d/ρ (up to which
     rounds should fall as 1/P), d/(2ρ) (what the proof gives without duplicated features), and the
     predicted speed-up. With `--simulate` the synchronous algorithm is run at each P, and the rounds to
-    come within 0.5 % of the optimum are counted (Thesis 4.3.2, Fig. 4.2).
+    come within 0.5 % of the optimum are counted (Thesis 4.3.2, Fig. 4.2), with their standard error
+    over the runs; each run draws the same coordinates at every P.
 
     Usage: gibbsite analyze parallelism [OPTIONS] <DATA>
 

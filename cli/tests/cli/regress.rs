@@ -269,7 +269,7 @@ fn stopping_early_is_exit_3_with_a_result_that_says_so() {
     assert!(
         early
             .stderr
-            .starts_with("warning: stopped at --max-epochs before the tolerance was met: the gap is ")
+            .starts_with("warning: stopped at --max-epochs 1 before the tolerance was met: the gap is ")
     );
     assert!(early.stdout.starts_with("Lasso regression (shooting): NOT CONVERGED\n"), "{}", early.stdout);
     let shown = json(&stdout(&["inspect", &model, "--json"]));
@@ -279,40 +279,115 @@ fn stopping_early_is_exit_3_with_a_result_that_says_so() {
     assert_eq!(json(&quiet.stdout)["converged"], false);
 }
 
+/// Runs, with Ctrl-C after a while.
+#[cfg(unix)]
+fn interrupted_after(milliseconds: u64, folder: &Path, args: &[&str]) -> std::process::Output {
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("gibbsite"))
+        .current_dir(folder)
+        .args(args)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success() || child.try_wait().unwrap().is_some());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
 /// Ctrl-C: the model is written all the same.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_best_so_far() {
     let folder = folder(&[]);
     let model = folder.path().join("m.gib");
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("gibbsite"))
-        .current_dir(super::examples())
-        .args([
-            "regress",
-            "lasso",
-            "flats.csv",
-            "--lambda",
-            "1e-9",
-            "--tolerance",
-            "0",
-            "--solver",
-            "shooting",
-        ])
-        .args(["--max-epochs", "1000000000", "--json", "--model"])
-        .arg(&model)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success() || child.try_wait().unwrap().is_some());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let name = model.display().to_string();
+    let args = ["--lambda", "1e-9", "--tolerance", "0", "--solver", "shooting", "--max-epochs", "1000000000"];
+    let args = [&["regress", "lasso", "flats.csv", "--json", "--model", &name], &args[..]].concat();
+    let output = interrupted_after(700, &super::examples(), &args);
     let found = json(&String::from_utf8(output.stdout).unwrap());
     assert_eq!(found["converged"], false);
     assert!(found["coefficients"].as_object().is_some_and(|c| !c.is_empty()));
     assert!(model.is_file());
+}
+
+/// Ctrl-C during cross-validation: the choice is among what was tried and says so, or there is none.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_no_choice_that_was_not_made() {
+    // Noise, more features than samples: a tenth of the penalty takes shooting ten times as long.
+    let mut state = 1u64;
+    let mut digit = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as i64 % 19 - 9
+    };
+    let row = |digit: &mut dyn FnMut() -> i64| {
+        let y = digit();
+        let entries: Vec<String> = (1..=1000).map(|j| format!("{j}:{}", digit())).collect();
+        format!("{y} {}\n", entries.join(" "))
+    };
+    let text: String = (0..200).map(|_| row(&mut digit)).collect();
+    let folder = folder(&[("d.svm", text.as_bytes()), ("m.gib", b"old")]);
+    let model = folder.path().join("m.gib");
+    let args = ["--cv", "2", "--threads", "2", "--solver", "shooting", "--tolerance", "1e-12", "--json"];
+    let args = [&["regress", "lasso", "d.svm", "--model", "m.gib"], &args[..]].concat();
+    let run = |milliseconds, more: &[&str]| {
+        let output = interrupted_after(milliseconds, folder.path(), &[&args[..], more].concat());
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (out, said) = run(700, &["--path", "2", "--path-ratio", "1e-4"]);
+    assert_eq!(
+        (out.as_str(), said.lines().last()),
+        (
+            "",
+            Some(
+                "error: interrupted before two folds had tried a penalty below lambda_max: there is nothing to choose from; no model is written"
+            )
+        )
+    );
+    assert_eq!(fs::read(&model).unwrap(), b"old");
+
+    let (out, said) = run(1500, &["--path", "11", "--path-ratio", "1e-4"]);
+    let found = json(&out);
+    let tried = found["cv"].as_array().unwrap();
+    assert!((2..11).contains(&tried.len()), "{tried:?}");
+    assert!(
+        number(&found, "lambda") < number(&found, "lambda_max") || found["lambda_min"] == found["lambda_max"]
+    );
+    for (name, value) in [
+        ("converged", Value::from(false)),
+        ("interrupted", true.into()),
+        ("folds", 2.into()),
+        ("folds_scored", 2.into()),
+        ("penalties", 11.into()),
+    ] {
+        assert_eq!(found[name], value, "{name}");
+    }
+    let expected = format!(
+        "warning: interrupted: lambda is the best of the {} largest of 11 penalties by 2 of 2 folds",
+        tried.len()
+    );
+    assert!(said.contains(&expected), "{said}");
+    let name = model.display().to_string();
+    let shown = json(&stdout(&["inspect", &name, "--json"]));
+    assert_eq!((shown["converged"].clone(), shown["interrupted"].clone()), (false.into(), true.into()));
+    assert!(stdout(&["inspect", &name]).contains(", INTERRUPTED)"));
+}
+
+/// Stochastic gradients have a limit of their own, unless one is typed.
+#[test]
+fn the_limit_on_epochs_is_the_one_that_is_told() {
+    for (more, limit) in [(&[][..], 20), (&["--max-epochs", "7"], 7)] {
+        let args =
+            [&SPAM[..], &["--lambda-ratio", "0.01", "--tolerance", "0", "--solver", "sgd", "--json"], more]
+                .concat();
+        let run = run(&args);
+        assert_eq!((run.code, number(&json(&run.stdout), "epochs")), (3, f64::from(limit)));
+        let said = format!("warning: stopped at --max-epochs {limit} before the tolerance was met");
+        assert!(run.stderr.starts_with(&said), "{}", run.stderr);
+    }
 }
 
 #[test]
@@ -324,6 +399,7 @@ fn plots_are_svg() {
         (&["--lambda-ratio", "0.1"][..], "Duality gap"),
         (&["--path", "5"], "Coefficients"),
         (&["--cv", "3", "--path", "5"], "Cross-validation"),
+        (&["--cv", "3", "--path", "1"], "min = 1se"),
     ] {
         report(&SPAM, &[args, &["--plot", &name]].concat());
         let svg = fs::read_to_string(&file).unwrap();
@@ -347,7 +423,8 @@ fn odd_but_legal_data() {
     ] {
         let run = run_on(file, text, &args(task, file));
         assert_eq!(run.code, 0, "{what}: {}", run.stderr);
-        assert_eq!(run.stderr.contains("lambda_max"), what == "a target of zeros", "{what}: {}", run.stderr);
+        let said = "warning: the target is 0 throughout: there is nothing to explain, whatever lambda is\n";
+        assert_eq!(run.stderr, if what == "a target of zeros" { said } else { "" }, "{what}");
         let fit = json(&run.stdout);
         assert!(fit["converged"] == true && fit["objective"].is_number(), "{what}");
         if what == "duplicate columns" {
@@ -359,6 +436,50 @@ fn odd_but_legal_data() {
     assert_eq!(run.code, 0);
     assert!(run.stderr.contains("zero-based"), "{}", run.stderr);
     assert!(json(&run.stdout)["coefficients"].as_object().unwrap().keys().all(|k| k == "0" || k == "1"));
+}
+
+/// λ_max is 0, and nothing is a share of it or can be drawn: the result is written all the same.
+#[test]
+fn where_nothing_is_to_be_explained_the_result_says_so() {
+    let (zero, flat) = ("0 1:1 2:2\n0 1:2\n0 2:1\n", "3 1:1 2:2\n3 1:2\n3 2:1\n");
+    for (text, why) in [
+        (zero, "the target is 0 throughout: there is nothing to explain"),
+        (flat, "the target is 3 throughout: the intercept explains all of it"),
+    ] {
+        for (penalty, drawn) in [
+            (&["--lambda-ratio", "0.1"][..], None),
+            (&["--lambda", "0.5"], None),
+            (&["--path", "3"], Some(false)),
+            (&["--cv", "3", "--path", "2"], Some(false)),
+        ] {
+            let folder = folder(&[("d.svm", text.as_bytes())]);
+            let args = [
+                "regress",
+                "lasso",
+                "d.svm",
+                "--intercept",
+                "--model",
+                "m.gib",
+                "--plot",
+                "p.svg",
+                "--output",
+                "out",
+            ];
+            let mut command = gibbsite(&[&args[..], penalty].concat());
+            command.current_dir(folder.path());
+            let run = finish(command);
+            assert_eq!(run.code, 0, "{penalty:?}: {}", run.stderr);
+            assert!(run.stderr.contains(&format!("warning: {why}, whatever lambda is\n")), "{}", run.stderr);
+            if drawn == Some(false) {
+                let said = "warning: cannot draw the plot: there is no point to show; p.svg is not written\n";
+                assert!(run.stderr.contains(said) && !folder.path().join("p.svg").exists(), "{}", run.stderr);
+            }
+            let model = folder.path().join("m.gib").display().to_string();
+            let said = fs::read_to_string(folder.path().join("out")).unwrap() + &stdout(&["inspect", &model]);
+            assert!(said.contains("lambda_max is 0: no feature had anything to explain"), "{said}");
+            assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
+        }
+    }
 }
 
 /// A feature of number 10⁹ takes no memory for those that are not there.
@@ -393,7 +514,12 @@ fn bad_data_is_refused_with_its_line() {
         ("lasso", "d.csv", "a,y\n1,2\nnan,3\n", "line 3, column `a`"),
         ("lasso", "d.csv", "a,y\n1,2\n1,2,3\n", "line 3"),
         ("lasso", "d.csv", "a,y\n", "found a header but no rows"),
-        ("logistic", "d.svm", "1 1:1\n1 1:2\n", "logistic regression needs two labels, but 1 were found: 1"),
+        (
+            "logistic",
+            "d.svm",
+            "1 1:1\n1 1:2\n",
+            "logistic regression needs two labels, but only one was found: 1",
+        ),
         (
             "logistic",
             "d.svm",

@@ -120,3 +120,17 @@ fn the_usage_shown_is_the_commands() {
     let inspect = run(&["inspect", "student.uai", "--max-table-mib", "nan"]).stderr;
     assert!(inspect.contains("\nUsage: gibbsite inspect [OPTIONS] <FILE>\n"), "{inspect}");
 }
+
+#[test]
+fn options_of_a_path_are_refused_beside_one_lambda() {
+    let regress = ["regress", "lasso", "flats.csv", "--target", "price"];
+    for one in ["--lambda", "--lambda-ratio"] {
+        for more in [["--path-ratio", "0.1"], ["--cv-rule", "1se"]] {
+            let said = refusal(&[&regress[..], &[one, "0.5"], &more].concat());
+            assert!(
+                said.contains("cannot be used with") && said.contains(one) && said.contains(more[0]),
+                "{said}"
+            );
+        }
+    }
+}

@@ -23,7 +23,7 @@
 //! | 10, 11 | variables whose marginal is read from the separator's belief |
 //! | 12 | position of the message in message memory |
 
-use super::contract::{Loops, size_of_scope};
+use super::loops::{Loops, size_of_scope};
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::FactorId;

@@ -68,8 +68,10 @@ pub struct RegressionModel {
     pub gap: f64,
     /// The gap that was asked for, relative to the objective at 0.
     pub tolerance: f64,
-    /// Whether the gap was reached.
+    /// Whether the gap was reached, at a penalty that was not chosen in haste.
     pub converged: bool,
+    /// Whether somebody asked to stop before all was done: the fit, a path, the choice of the penalty.
+    pub interrupted: bool,
     /// Name of the algorithm.
     pub solver: String,
     /// Rows of the training data.
@@ -112,6 +114,7 @@ impl RegressionModel {
             gap: 0.0,
             tolerance: 1e-6,
             converged: true,
+            interrupted: false,
             solver: "auto".into(),
             samples: 1,
             features: 3,
@@ -142,6 +145,7 @@ impl RegressionModel {
             "gap": self.gap,
             "tolerance": self.tolerance,
             "converged": self.converged,
+            "interrupted": self.interrupted,
             "solver": self.solver,
             "samples": self.samples,
             "features": self.features,
@@ -243,6 +247,8 @@ impl RegressionModel {
             gap: if file.header["gap"].is_null() { f64::INFINITY } else { header.number("gap")? },
             tolerance: header.number("tolerance")?,
             converged: header.flag("converged")?,
+            // Older files do not say.
+            interrupted: !file.header["interrupted"].is_null() && header.flag("interrupted")?,
             solver: header.text("solver")?,
             samples: header.count("samples")?,
             features: header.count("features")?,
@@ -323,6 +329,7 @@ mod tests {
             intercept: Some(-0.1 / 3.0),
             gap: f64::INFINITY,
             converged: false,
+            interrupted: true,
             naming: Naming::Names(vec!["age".into(), "a \"quoted\",\nname".into()]),
             weights: vec![0.1 + 0.2, -1e-300],
             ..RegressionModel::example()
@@ -366,6 +373,9 @@ mod tests {
         assert!(matches!(open(good.clone(), b"regr", &[1; 4], &[0; 8]), Err(ModelError::Content(_))));
         assert!(matches!(open(good.clone(), b"regr", &[1; 4], &[]), Err(ModelError::Content(_))));
         let Value::Object(fields) = good else { unreachable!() };
+        let mut older = fields.clone();
+        older.remove("interrupted");
+        assert!(open(Value::Object(older), b"regr", &[], &[]).is_ok_and(|m| !m.interrupted));
         for name in fields.keys().filter(|n| *n != "loss" && *n != "gap") {
             let mut bad = fields.clone();
             bad[name] = json!(["nonsense"]);

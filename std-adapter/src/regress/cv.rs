@@ -37,8 +37,10 @@ pub struct CvPoint {
 /// What cross-validation found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossValidation {
-    /// From the largest penalty to the least that was reached on all folds.
+    /// From the largest penalty to the least that was reached on all folds that count.
     pub points: Vec<CvPoint>,
+    /// Folds that count: all, unless somebody asked to stop.
+    pub folds: usize,
     /// Index of the point with the least mean loss.
     pub best: usize,
     /// Index of the largest penalty whose mean loss is within one standard error of the least.
@@ -67,7 +69,7 @@ pub enum CvError {
     },
     /// A fit failed.
     Fit(RegressError),
-    /// Interrupted before anything was tried on all folds.
+    /// Interrupted before two folds had got below `λ_max`, where everything is 0 whatever the data.
     Interrupted,
 }
 
@@ -82,7 +84,10 @@ impl std::fmt::Display for CvError {
                 )
             }
             Self::Fit(error) => write!(f, "{error}"),
-            Self::Interrupted => write!(f, "interrupted before a penalty was tried on all folds"),
+            Self::Interrupted => write!(
+                f,
+                "interrupted before two folds had tried a penalty below lambda_max: there is nothing to choose from"
+            ),
         }
     }
 }
@@ -98,6 +103,9 @@ impl std::error::Error for CvError {}
 ///
 /// Folds depend on the seed only: samples are shuffled and dealt out in turn, for the logistic task class by class, so that every fold has its
 /// share of each. They run on threads of their own where there are enough of them.
+///
+/// If `watch` asks to stop, folds that are done count, if there are two; otherwise those that got below `λ_max`, as far as all of them got. The
+/// others are left out: a mean over fewer folds is a fair judge, a list of penalties that ends where a fold had just begun is not.
 ///
 /// ```
 /// use gibbsite::data::matrix::Matrix;
@@ -191,7 +199,16 @@ fn one_fold<V: Real>(
     Ok(Fold { samples: held.len(), points, converged: done.clone().all(|f| f.converged), interrupted })
 }
 
-fn join(folds: Vec<Fold>, how: &CvParams) -> Result<CrossValidation, CvError> {
+fn join(mut folds: Vec<Fold>, how: &CvParams) -> Result<CrossValidation, CvError> {
+    let interrupted = folds.iter().any(|f| f.interrupted);
+    if interrupted {
+        let done = folds.iter().filter(|f| f.points.len() == how.points).count();
+        let least = if done >= 2 { how.points } else { 2 };
+        folds.retain(|f| f.points.len() >= least);
+        if folds.len() < 2 {
+            return Err(CvError::Interrupted);
+        }
+    }
     let reached = folds.iter().map(|f| f.points.len()).min().unwrap_or(0);
     let parts = folds.len() as f64;
     let last = how.points.saturating_sub(1).max(1) as f64;
@@ -213,10 +230,11 @@ fn join(folds: Vec<Fold>, how: &CvParams) -> Result<CrossValidation, CvError> {
     let one_se = points.iter().position(|p| p.mean <= limit).unwrap_or(best);
     Ok(CrossValidation {
         points,
+        folds: folds.len(),
         best,
         one_se,
         converged: folds.iter().all(|f| f.converged),
-        interrupted: folds.iter().any(|f| f.interrupted),
+        interrupted,
     })
 }
 
@@ -290,11 +308,50 @@ mod tests {
         let how = CvParams { folds: 2, points: 4, ratio: 0.001 };
         let found = join(vec![fold(&[5.0, 3.0, 2.0, 2.0]), fold(&[5.0, 2.2, 3.0, 3.0])], &how).unwrap();
         // Means 5, 2.6, 2.5, 2.5; standard error of the third ½.
-        assert_eq!((found.best, found.one_se, found.interrupted), (2, 1, false));
+        assert_eq!((found.best, found.one_se, found.folds, found.interrupted), (2, 1, 2, false));
         assert!((found.points[2].se - 0.5).abs() < 1e-12);
         assert!((found.points[1].ratio - 0.1).abs() < 1e-12);
-        let cut = join(vec![fold(&[5.0, 3.0, 2.0]), fold(&[5.0])], &how).unwrap();
-        assert_eq!((cut.points.len(), cut.best, cut.interrupted), (1, 0, true));
-        assert_eq!(join(vec![fold(&[]), fold(&[5.0])], &how), Err(CvError::Interrupted));
+    }
+
+    /// Where everything is 0, nothing was chosen: a fold that only got there says nothing.
+    #[test]
+    fn what_is_left_of_an_interruption() {
+        let fold = |losses: &[f64]| Fold {
+            samples: 2,
+            points: losses.iter().map(|&l| (l, 1)).collect(),
+            converged: true,
+            interrupted: losses.len() < 4,
+        };
+        let how = CvParams { folds: 3, points: 4, ratio: 0.001 };
+        let whole = || fold(&[5.0, 3.0, 2.0, 1.0]);
+        for (folds, expected) in [
+            // Folds that are done go before those that are not.
+            (vec![whole(), whole(), fold(&[5.0, 3.0, 2.0])], Some((2, 4, 3))),
+            (vec![whole(), fold(&[5.0, 3.0]), fold(&[5.0])], Some((2, 2, 1))),
+            (vec![fold(&[5.0, 3.0, 4.0]), fold(&[5.0, 3.0, 2.0]), fold(&[5.0, 3.0, 4.0])], Some((3, 3, 1))),
+            (vec![whole(), fold(&[5.0]), fold(&[])], None),
+            (vec![fold(&[5.0]), fold(&[5.0]), fold(&[5.0])], None),
+        ] {
+            let found = join(folds, &how);
+            assert_eq!(found.as_ref().map(|f| (f.folds, f.points.len(), f.best)).ok(), expected);
+            assert!(found.map_or(true, |f| f.interrupted));
+        }
+    }
+
+    #[test]
+    fn an_interruption_leaves_the_folds_that_are_done() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let m = Matrix::<f64>::from_rows(1, &[&[(0, 1.0)], &[(0, 2.0)], &[(0, 3.0)], &[(0, 4.0)]]);
+        let params = RegressParams::new(Task::Lasso, crate::regress::Lambda::Ratio(1.0));
+        let how = CvParams { folds: 4, points: 5, ratio: 0.01 };
+        // Each fold begins at its largest penalty: the interruption is in the third, at the second of its penalties.
+        let (begun, last) = (AtomicUsize::new(0), std::sync::Mutex::new(0.0));
+        let watch = |point: &crate::solver::monitor::Point| {
+            let before = std::mem::replace(&mut *last.lock().unwrap(), point.lambda);
+            begun.fetch_add(usize::from(point.lambda > before), Ordering::Relaxed);
+            begun.load(Ordering::Relaxed) < 3
+        };
+        let found = cross_validate(&m, &[1.0, 2.0, 3.0, 4.0], &params, &how, Some(&watch)).unwrap();
+        assert_eq!((found.folds, found.points.len(), found.best, found.interrupted), (2, 5, 4, true));
     }
 }

@@ -81,8 +81,8 @@ pub struct RegressParams {
     pub parallel: Option<usize>,
     /// Done when `gap ≤ tolerance · F(0)`.
     pub tolerance: f64,
-    /// Most epochs (passes over all coordinates or samples).
-    pub max_epochs: u64,
+    /// Most epochs (passes over all coordinates or samples); `None` for [`epoch_limit`](Self::epoch_limit)'s.
+    pub max_epochs: Option<u64>,
     /// Threads.
     pub par: Par,
     /// Seed of random choices.
@@ -103,10 +103,25 @@ impl RegressParams {
             solver: Solver::Auto,
             parallel: None,
             tolerance: 1e-6,
-            max_epochs: MAX_EPOCHS,
+            max_epochs: None,
             par: Par::Seq,
             seed: 0,
         }
+    }
+
+    /// Most epochs: as asked, or 100,000; 20 for stochastic gradients, which do not converge to a tolerance but come near.
+    ///
+    /// ```
+    /// use gibbsite::regress::{Lambda, RegressParams, Solver, Task};
+    /// let params = RegressParams { solver: Solver::Sgd, ..RegressParams::new(Task::Lasso, Lambda::Ratio(0.1)) };
+    /// assert_eq!(params.epoch_limit(), 20);
+    /// assert_eq!(RegressParams { max_epochs: Some(100_000), ..params }.epoch_limit(), 100_000);
+    /// ```
+    pub fn epoch_limit(&self) -> u64 {
+        self.max_epochs.unwrap_or(match self.solver {
+            Solver::Sgd | Solver::TruncatedGradient | Solver::ParallelSgd => 20,
+            _ => 100_000,
+        })
     }
 }
 
@@ -187,10 +202,15 @@ impl std::fmt::Display for RegressError {
             Self::Labels { found } => {
                 let list: Vec<String> = found.iter().take(10).map(f64::to_string).collect();
                 let more = if found.len() > 10 { ", …" } else { "" };
-                let count = found.len();
+                let count = match found.len() {
+                    1 => "only one was".to_owned(),
+                    // No more are looked for.
+                    count @ 1001.. => format!("more than {} were", count - 1),
+                    count => format!("{count} were"),
+                };
                 write!(
                     f,
-                    "logistic regression needs two labels, but {count} were found: {}{more}",
+                    "logistic regression needs two labels, but {count} found: {}{more}",
                     list.join(", ")
                 )
             }
@@ -235,11 +255,6 @@ pub fn fit<V: Real>(
 ) -> Result<Fit, RegressError> {
     with_run(matrix, target, params, watch, |run| run.solve(params.lambda))
 }
-
-/// SGD passes unless a limit was asked for: it does not converge to a tolerance, it comes near.
-const SGD_PASSES: u64 = 20;
-/// [`RegressParams::max_epochs`] unless asked for.
-const MAX_EPOCHS: u64 = 100_000;
 
 /// Something that solves for one `λ` after the other.
 pub(super) trait Run {
@@ -301,13 +316,13 @@ impl<'a, L: Loss, V: Real> Steps<'a, L, V> {
     fn parallel(&mut self) -> usize {
         let (par, seed) = (self.par, self.params.seed);
         self.params.parallel.unwrap_or_else(|| {
-            let quick = SpectralParams { tolerance: 0.02, max_iterations: 20, intercept: false, par, seed };
-            self.spectrum.get_or_insert_with(|| spectral_radius(self.problem.matrix, &quick)).p_star()
+            let params = SpectralParams { par, seed, ..SpectralParams::default() };
+            self.spectrum.get_or_insert_with(|| spectral_radius(self.problem.matrix, &params)).p_star()
         })
     }
 
     fn run(&mut self, gap: f64, monitor: &mut Monitor<'_>) -> Solution {
-        let (par, seed, max_epochs) = (self.par, self.params.seed, self.params.max_epochs);
+        let (par, seed, max_epochs) = (self.par, self.params.seed, self.params.epoch_limit());
         if let Some(sets) = &mut self.sets {
             return sets.solve(self.problem.lambda, &WorkingSetParams { gap, max_epochs }, monitor);
         }
@@ -316,7 +331,6 @@ impl<'a, L: Loss, V: Real> Steps<'a, L, V> {
             _ => None,
         };
         let shotgun = ShotgunParams { parallel, max_epochs, par, seed, ..ShotgunParams::new(gap) };
-        let passes = if max_epochs == MAX_EPOCHS { SGD_PASSES } else { max_epochs };
         let (problem, start) = (&self.problem, std::mem::take(&mut self.weights));
         match self.params.solver {
             Solver::Auto | Solver::Shotgun => shotgun::solve(problem, start, &shotgun, monitor),
@@ -325,19 +339,22 @@ impl<'a, L: Loss, V: Real> Steps<'a, L, V> {
                 shotgun::sequential::solve(problem, start, &params, monitor)
             }
             Solver::ShotgunAsync => shotgun::asynchronous::solve(problem, start, &shotgun, monitor),
-            Solver::Sgd => {
-                sgd::solve(problem, start, &SgdParams { par, seed, ..SgdParams::new(gap, passes) }, monitor)
-            }
+            Solver::Sgd => sgd::solve(
+                problem,
+                start,
+                &SgdParams { par, seed, ..SgdParams::new(gap, max_epochs) },
+                monitor,
+            ),
             Solver::TruncatedGradient => sgd::solve(
                 problem,
                 start,
-                &SgdParams { par, seed, ..SgdParams::truncated(gap, passes) },
+                &SgdParams { par, seed, ..SgdParams::truncated(gap, max_epochs) },
                 monitor,
             ),
             Solver::ParallelSgd => sgd::solve(
                 problem,
                 start,
-                &SgdParams { par, seed, ..SgdParams::parallel(gap, passes) },
+                &SgdParams { par, seed, ..SgdParams::parallel(gap, max_epochs) },
                 monitor,
             ),
             Solver::Hybrid => {
@@ -366,7 +383,7 @@ impl<L: Loss, V: Real> Run for Steps<'_, L, V> {
             && self.params.solver != Solver::Auto
         {
             // Only `auto` notices that there is no optimum.
-            let params = WorkingSetParams { gap, max_epochs: self.params.max_epochs };
+            let params = WorkingSetParams { gap, max_epochs: self.params.epoch_limit() };
             let probe =
                 WorkingSet::new(self.problem, self.par).solve(0.0, &params, &mut Monitor::new(self.watch));
             if probe.info.stop == Stop::Unbounded {

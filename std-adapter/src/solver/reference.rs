@@ -18,7 +18,7 @@ pub struct ReferenceParams {
     pub max_epochs: u64,
     /// Threads.
     pub par: Par,
-    /// Seed of the power iteration.
+    /// Seed of the iteration for `ρ`.
     pub seed: u64,
 }
 
@@ -27,7 +27,7 @@ const BETWEEN: u64 = 20;
 
 /// FISTA (Beck and Teboulle 2009) with the restarts of O'Donoghue and Candès 2015, in the metric `D = diag(‖a_j‖²)`:
 /// `x⁺ = argmin_v ∇f(w)ᵀv + ½L‖v - w‖²_D + penalty(v)` at the extrapolated point `w`, with `L = SMOOTHNESS·ρ` and `ρ` the spectral radius of `AᵀA` with unit columns
-/// (and a constant one for the intercept), by power iteration; if a step shows that `ρ` was too small, it is raised.
+/// (and a constant one for the intercept), by [`spectral_radius`]; if a step shows that `ρ` was too small, it is raised.
 ///
 /// Restarts when the last step points against the one from the extrapolated point. Stops when the duality gap, looked at every 20 iterations, is at most `params.gap`.
 pub fn solve<L: Loss, V: Real>(

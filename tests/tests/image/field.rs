@@ -1,5 +1,6 @@
 //! Images of fields: what a device computes from them is what enumeration of the model says; damage and bad input are refused.
 
+use crate::open::seal;
 use gibbsite::data::table::Table;
 use gibbsite::export::{FieldExportParams, Naming, check_field, export_field};
 use gibbsite::field::sample::sample;
@@ -11,7 +12,7 @@ use gibbsite::model::field::Facts;
 use gibbsite::par::Par;
 use gibbsite_core::error::{ImageError, InferError};
 use gibbsite_core::graph::Incidence;
-use gibbsite_core::image::{Checksum, FieldImage, Image};
+use gibbsite_core::image::{FieldImage, Image};
 use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::junction::{Fact, Junction, Memory};
 use gibbsite_core::infer::loopy::Dimensions;
@@ -36,6 +37,23 @@ pub(crate) fn model(seed: u64, structure: &Structure) -> (FieldModel, FieldData,
     (model, data, table)
 }
 
+/// The score of labels in the model.
+pub(crate) fn score(model: &FieldModel, data: &FieldData, sample: usize, y: &[u32]) -> f64 {
+    let mut sum = 0.0;
+    for k in 0..model.field.factors() {
+        let configuration = model.field.configuration(k, y).unwrap() as u32;
+        let mut add = |a: u32, value: f64| {
+            let at = model.index.parameter(model.field.template(k), a, configuration).unwrap();
+            sum += value * model.theta[at];
+        };
+        match data.row(sample, k) {
+            Some(row) => row.iter().for_each(|(a, value)| add(a, value)),
+            None => add(0, 1.0),
+        }
+    }
+    sum
+}
+
 /// Marginals of all outputs and the best labels, by going through all labellings.
 pub(crate) fn enumerate(model: &FieldModel, data: &FieldData, sample: usize) -> (Vec<f64>, Vec<u32>) {
     let cards = model.field.cards();
@@ -43,22 +61,7 @@ pub(crate) fn enumerate(model: &FieldModel, data: &FieldData, sample: usize) -> 
     for &card in cards {
         all = all.iter().flat_map(|y: &Vec<u32>| (0..card).map(|l| [&y[..], &[l]].concat())).collect();
     }
-    let score = |y: &[u32]| {
-        let mut sum = 0.0;
-        for k in 0..model.field.factors() {
-            let configuration = model.field.configuration(k, y).unwrap() as u32;
-            let mut add = |a: u32, value: f64| {
-                let at = model.index.parameter(model.field.template(k), a, configuration).unwrap();
-                sum += value * model.theta[at];
-            };
-            match data.row(sample, k) {
-                Some(row) => row.iter().for_each(|(a, value)| add(a, value)),
-                None => add(0, 1.0),
-            }
-        }
-        sum
-    };
-    let scores: Vec<f64> = all.iter().map(|y| score(y)).collect();
+    let scores: Vec<f64> = all.iter().map(|y| score(model, data, sample, y)).collect();
     let best = (0..all.len()).max_by(|&i, &j| scores[i].total_cmp(&scores[j])).unwrap();
     let z: f64 = scores.iter().map(|s| s.exp()).sum();
     let mut marginals = Vec::new();
@@ -238,10 +241,7 @@ fn damaged_fields_are_refused_and_never_panic() {
             let mut other = words.clone();
             other[at] = other[at].wrapping_add(change);
             assert_eq!(FieldImage::open(&other).err(), Some(ImageError::Checksum));
-            other[4] = 0;
-            let mut sum = Checksum::default();
-            sum.add(&other);
-            other[4] = sum.finish();
+            seal(&mut other);
             let Ok(image) = FieldImage::open(&other) else { continue };
             opened += 1;
             let mut tables = vec![0.0; image.tables_len()];

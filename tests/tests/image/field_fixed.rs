@@ -1,6 +1,7 @@
 //! Fields in fixed point: labels and probabilities against enumeration of the model, within what is proven of scores; bad input and damage.
 
-use crate::field::{enumerate, model};
+use crate::field::{enumerate, model, score};
+use crate::open::seal;
 use gibbsite::data::table::Table;
 use gibbsite::export::{
     FieldExportParams, Naming, Scalar, check_field, export_field, field_c_source, field_source,
@@ -10,7 +11,7 @@ use gibbsite::field::schema::Slot;
 use gibbsite::model::FieldModel;
 use gibbsite::par::Par;
 use gibbsite_core::error::{ImageError, InferError};
-use gibbsite_core::image::{Checksum, FieldImage, FieldView, ONE, Weight};
+use gibbsite_core::image::{FieldImage, FieldView, ONE, Weight};
 use gibbsite_core::infer::plan::Plan;
 use gibbsite_core::score::LIMIT;
 use gibbsite_tests::desk::Desk;
@@ -62,11 +63,11 @@ fn compare<W: Weight<Value = i32, Score = i32>>(structure: &Structure, seed: u64
     for row in 0..table.rows() {
         let given = attributes(&model, &image, &table, row);
         assert_eq!(view.tables(&given, &mut tables), Ok(false));
-        let (p, labels, score) = exact(&view, &tables).unwrap();
+        let (p, labels, told) = exact(&view, &tables).unwrap();
         let (right, best) = enumerate(&model, &data, row);
-        let of = |y: &[u32]| score_of(&model, &data, row, y);
+        let of = |y: &[u32]| score(&model, &data, row, y);
         let bound = f64::from(view.error_bound(&given));
-        assert!((f64::from(score) - of(&labels)).abs() <= bound + 1e-5, "{score} {} {bound}", of(&labels));
+        assert!((f64::from(told) - of(&labels)).abs() <= bound + 1e-5, "{told} {} {bound}", of(&labels));
         assert!(of(&best) - of(&labels) <= 2.0 * bound + 1e-5);
         worst = p.iter().zip(&right).map(|(p, q)| (f64::from(*p) - q).abs()).fold(worst, f64::max);
         // A label that is known.
@@ -80,22 +81,6 @@ fn compare<W: Weight<Value = i32, Score = i32>>(structure: &Structure, seed: u64
     let info = check_field(&model, &exported, &data, Par::Seq).unwrap();
     assert!((info.exact.unwrap().worst_probability_error - worst).abs() < 1e-6, "{info:?} {worst}");
     assert!(info.worst_score_error <= info.score_error_bound && info.saturated == 0, "{info:?}");
-}
-
-fn score_of(model: &FieldModel, data: &gibbsite::field::FieldData, sample: usize, y: &[u32]) -> f64 {
-    let mut sum = 0.0;
-    for k in 0..model.field.factors() {
-        let at = model.field.configuration(k, y).unwrap() as u32;
-        let mut add = |a: u32, value: f64| {
-            let w = model.theta[model.index.parameter(model.field.template(k), a, at).unwrap()];
-            sum += value * w;
-        };
-        match data.row(sample, k) {
-            Some(row) => row.iter().for_each(|(a, value)| add(a, value)),
-            None => add(0, 1.0),
-        }
-    }
-    sum
 }
 
 #[test]
@@ -144,10 +129,7 @@ fn damaged_fields_in_fixed_point_never_panic() {
             for change in [1u32, u32::MAX, 1 << 31, 1 << 16, 1 << 15] {
                 let mut other = words.clone();
                 other[at] = other[at].wrapping_add(change);
-                other[4] = 0;
-                let mut sum = Checksum::default();
-                sum.add(&other);
-                other[4] = sum.finish();
+                seal(&mut other);
                 let Ok(image) = FieldImage::open(&other) else { continue };
                 opened += 1;
                 let mut tables = vec![0; image.tables_len()];

@@ -25,7 +25,7 @@ fn exported(seed: u64, scalar: Scalar, naming: Naming) -> (SequenceModel, Export
 }
 
 /// Puts the right checksum on words.
-fn seal(words: &mut [u32]) {
+pub(crate) fn seal(words: &mut [u32]) {
     words[4] = 0;
     let mut sum = Checksum::default();
     sum.add(words);

@@ -244,7 +244,12 @@ fn regression_text(model: &RegressionModel, parameters: bool) -> String {
         line("labels", format!("{negative}, {positive}"));
     }
     let share = model.lambda / model.lambda_max;
-    line("lambda", format!("{} ({share:.4} of lambda_max {})", model.lambda, model.lambda_max));
+    let of = if model.lambda_max > 0.0 {
+        format!("{share:.4} of lambda_max {}", model.lambda_max)
+    } else {
+        "lambda_max is 0: no feature had anything to explain".to_owned()
+    };
+    line("lambda", format!("{} ({of})", model.lambda));
     if model.l2 > 0.0 {
         line("l2", model.l2.to_string());
     }
@@ -258,7 +263,11 @@ fn regression_text(model: &RegressionModel, parameters: bool) -> String {
         line("with", asked.join(", "));
     }
     line("objective", model.objective.to_string());
-    let met = if model.converged { "" } else { ", NOT CONVERGED" };
+    let met = match (model.converged, model.interrupted) {
+        (true, _) => "",
+        (false, true) => ", INTERRUPTED",
+        (false, false) => ", NOT CONVERGED",
+    };
     line("duality gap", format!("{:.2e} (tolerance {:e}{met})", model.gap, model.tolerance));
     line("non-zeros", format!("{} of {}", model.weights.len(), model.features));
     if let Some(intercept) = model.intercept {

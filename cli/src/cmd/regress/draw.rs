@@ -56,7 +56,10 @@ fn held_out(found: &Found) -> Figure {
         let points = cv.points.iter().map(|p| (p.ratio * fit.lambda_max, p.mean)).collect();
         let errors = cv.points.iter().map(|p| p.se).collect();
         figure.lines.push(Line { errors, style: Style::Dotted, ..Line::new("", points) });
-        for (at, name) in [(cv.best, "min"), (cv.one_se, "1se")] {
+        let both = [(cv.best, "min"), (cv.one_se, "1se")];
+        // One above the other nobody could read them.
+        let marks = if cv.best == cv.one_se { &[(cv.best, "min = 1se")][..] } else { &both };
+        for &(at, name) in marks {
             figure.marks.push((cv.points[at].ratio * fit.lambda_max, name.to_owned()));
         }
     }

@@ -4,14 +4,14 @@ mod draw;
 mod report;
 mod weights;
 
-use crate::cmd::number;
+use crate::cmd::{nothing_to_explain, number, write_plot};
 use crate::config::{Penalty, Regress};
 use crate::progress::{Goal, Progress, catch_ctrl_c, interrupted};
 use crate::{Outcome, args, output};
 use anyhow::anyhow;
 use gibbsite::data::dataset::{Dataset, Stored};
 use gibbsite::model::{Naming, RegressionModel};
-use gibbsite::regress::cv::{CrossValidation, CvParams, cross_validate};
+use gibbsite::regress::cv::{CrossValidation, CvError, CvParams, cross_validate};
 use gibbsite::regress::path::path;
 use gibbsite::regress::{Fit, Lambda, RegressParams, Task, fit};
 use gibbsite::solver::spectral::{SpectralInfo, SpectralParams, spectral_radius};
@@ -75,18 +75,21 @@ fn run_stored<V: Stored>(config: &Regress) -> anyhow::Result<Outcome> {
         notes,
         spectrum: None,
     };
+    if found.fits.is_empty() {
+        // Not a fault of the input, and no result: what was written before stays.
+        output::say(&format!("error: {}; no model is written", CvError::Interrupted));
+        return Ok(Outcome::Unconverged);
+    }
     remark(config, &data, &mut found);
     for note in &found.notes {
         common.warn(note);
     }
-    let Some(last) = found.fits.last() else {
-        return Err(anyhow!("interrupted before there was a model"));
-    };
+    let Some(last) = found.fits.last() else { return Ok(Outcome::Unconverged) };
     if let Some(path) = &config.model {
-        output::write(Some(path), &model(config, &data, last).to_bytes())?;
+        output::write(Some(path), &model(config, &data, last, found.interrupted).to_bytes())?;
     }
     if let Some(path) = &config.plot {
-        output::write(Some(path), draw::draw(config, &data.names, &found)?.as_bytes())?;
+        write_plot(common, path, draw::draw(config, &data.names, &found))?;
     }
     if common.json {
         found.spectrum = Some(spectrum(config, &data, last));
@@ -100,7 +103,7 @@ fn run_stored<V: Stored>(config: &Regress) -> anyhow::Result<Outcome> {
     Ok(if found.converged() { Outcome::Done } else { Outcome::Unconverged })
 }
 
-/// Fits what was asked for.
+/// Fits what was asked for; no fit if there was no time to choose a penalty.
 fn solve<V: Stored>(
     config: &Regress,
     data: &Dataset<V>,
@@ -130,12 +133,17 @@ fn solve<V: Stored>(
             let watch = |point: &_| progress.show(point);
             let found = cross_validate(&data.matrix, &data.target, params, &how, Some(&watch));
             drop(progress);
-            let found = found.map_err(|e| blame(&e))?;
+            let found = match found {
+                Err(CvError::Interrupted) => return Ok((Vec::new(), None)),
+                found => found.map_err(|e| blame(&e))?,
+            };
             let chosen = match rule {
                 args::Rule::Min => found.best,
                 args::Rule::OneSe => found.one_se,
             };
-            let fitted = one(Lambda::Ratio(found.points[chosen].ratio), params)?;
+            let mut fitted = one(Lambda::Ratio(found.points[chosen].ratio), params)?;
+            // At a penalty that might have been another, had all been tried.
+            fitted.converged &= !found.interrupted;
             (vec![fitted], Some(found))
         }
     })
@@ -144,7 +152,9 @@ fn solve<V: Stored>(
 /// What the user should know about the result.
 fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
     let mut notes = Vec::new();
-    if let (Penalty::One, [only]) = (config.penalty, found.fits.as_slice()) {
+    if let Some(why) = nothing_to_explain(&data.target, config.params.intercept) {
+        notes.push(format!("{why}, whatever lambda is"));
+    } else if let (Penalty::One, [only]) = (config.penalty, found.fits.as_slice()) {
         let free = only.weights.nonzeros();
         if only.lambda >= only.lambda_max {
             let what = if free == 0 {
@@ -163,7 +173,19 @@ fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
         notes.push("the data holds no entry other than 0: nothing can be learned from it".to_owned());
     }
     let unmet = found.fits.iter().filter(|f| !f.converged).count();
-    if found.interrupted {
+    if let (Some(cv), Penalty::Cv { folds, points, .. }) =
+        (found.cv.as_ref().filter(|cv| cv.interrupted), config.penalty)
+    {
+        let tried = cv.points.len();
+        let few = if tried < points {
+            format!("the {tried} largest of {points} penalties")
+        } else {
+            format!("all {points} penalties")
+        };
+        let edge = if tried < points && cv.best + 1 == tried { "; smaller ones may be better" } else { "" };
+        notes
+            .push(format!("interrupted: lambda is the best of {few} by {} of {folds} folds{edge}", cv.folds));
+    } else if found.interrupted {
         notes.push("interrupted: this is the best so far, not the optimum".to_owned());
     } else if let Some(fit) = found.fits.iter().find(|f| !f.converged) {
         let which = match config.penalty {
@@ -172,7 +194,7 @@ fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
         };
         notes.push(format!(
             "stopped {which}{} before the tolerance was met: the gap is {:.2e}",
-            report::reason(fit),
+            report::reason(config, fit),
             fit.certificate.gap
         ));
     } else if found.cv.as_ref().is_some_and(|cv| !cv.converged) {
@@ -181,7 +203,7 @@ fn remark<V: Stored>(config: &Regress, data: &Dataset<V>, found: &mut Found) {
     found.notes.extend(notes);
 }
 
-/// ρ as the solver found it, or now, to a tenth of a percent.
+/// ρ as the solver found it, or now: as `analyze parallelism` does, so that the two agree.
 fn spectrum<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> SpectralInfo {
     match fit.rho {
         Some(rho) => {
@@ -190,18 +212,13 @@ fn spectrum<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> Spectr
             SpectralInfo { rho, columns, iterations: 0, converged: true }
         }
         None => config.common.par.run(|par| {
-            let params = SpectralParams {
-                tolerance: 1e-3,
-                par,
-                seed: config.common.seed,
-                ..SpectralParams::default()
-            };
+            let params = SpectralParams { par, seed: config.common.seed, ..SpectralParams::default() };
             spectral_radius(&data.matrix, &params)
         }),
     }
 }
 
-fn model<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> RegressionModel {
+fn model<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit, interrupted: bool) -> RegressionModel {
     let params = &config.params;
     let labels = (params.task == Task::Logistic).then(|| {
         let ends =
@@ -217,6 +234,7 @@ fn model<V: Stored>(config: &Regress, data: &Dataset<V>, fit: &Fit) -> Regressio
         gap: fit.certificate.gap,
         tolerance: params.tolerance,
         converged: fit.converged,
+        interrupted,
         solver: config.solver.to_owned(),
         samples: data.matrix.rows(),
         features: data.matrix.columns(),

@@ -17,15 +17,16 @@ use std::fmt::Write;
 const SHOWN: usize = 20;
 
 /// Why a run ended early, to go after "stopped".
-pub(super) fn reason(fit: &Fit) -> &'static str {
+pub(super) fn reason(config: &Regress, fit: &Fit) -> String {
     match fit.info.stop {
         Stop::Tolerance => "early",
-        Stop::Iterations => "at --max-epochs",
+        Stop::Iterations => return format!("at --max-epochs {}", config.params.epoch_limit()),
         Stop::Precision => "where rounding allows no progress",
         Stop::Diverged => "as the objective ran away,",
         Stop::Interrupted => "by Ctrl-C",
         Stop::Unbounded => "as weights would grow for ever,",
     }
+    .to_owned()
 }
 
 pub(super) fn text<V: Stored>(config: &Regress, data: &Dataset<V>, found: &Found) -> String {
@@ -54,6 +55,18 @@ pub(super) fn text<V: Stored>(config: &Regress, data: &Dataset<V>, found: &Found
                 (number(point.ratio * last.lambda_max), number(point.mean), number(point.se));
             format!("{lambda} (held-out loss {mean} ± {se}, {:.1} non-zeros)", point.nonzeros)
         };
+        if let (true, Penalty::Cv { folds, points, .. }) = (cv.interrupted, config.penalty) {
+            let least = cv.points.last().map_or(last.lambda_max, |p| p.ratio * last.lambda_max);
+            line(
+                "tried until Ctrl-C",
+                format!(
+                    "{} of {points} penalties, down to {}, by {} of {folds} folds",
+                    cv.points.len(),
+                    number(least),
+                    cv.folds
+                ),
+            );
+        }
         line("lambda of least loss", at(cv.best));
         line("lambda of one s.e.", at(cv.one_se));
     }
@@ -63,11 +76,15 @@ pub(super) fn text<V: Stored>(config: &Regress, data: &Dataset<V>, found: &Found
         table(&mut text, found);
         return text;
     }
-    let share = last.lambda / last.lambda_max;
-    line(
-        "lambda",
-        format!("{} ({} of lambda_max {})", number(last.lambda), number(share), number(last.lambda_max)),
-    );
+    let (lambda, lambda_max) = (number(last.lambda), number(last.lambda_max));
+    let share = number(last.lambda / last.lambda_max);
+    // Of 0 nothing is a share.
+    let of = if last.lambda_max > 0.0 {
+        format!("{share} of lambda_max {lambda_max}")
+    } else {
+        "lambda_max is 0".into()
+    };
+    line("lambda", format!("{lambda} ({of})"));
     let certificate = &last.certificate;
     line("objective", number(certificate.objective));
     let relative = certificate.gap / certificate.objective.abs().max(f64::MIN_POSITIVE);
@@ -227,6 +244,12 @@ impl<V: Stored> Serialize for Report<'_, V> {
                     let point = &cv.points[k];
                     json!({ "lambda": lambda(k), "mean": point.mean, "se": point.se, "nonzeros": point.nonzeros })
                 };
+                if let Penalty::Cv { folds, points, .. } = config.penalty {
+                    // What was asked for, beside what `cv` lists.
+                    map.serialize_entry("folds", &folds)?;
+                    map.serialize_entry("penalties", &points)?;
+                }
+                map.serialize_entry("folds_scored", &cv.folds)?;
                 map.serialize_entry("cv", &(0..cv.points.len()).map(tried).collect::<Vec<_>>())?;
                 map.serialize_entry("lambda_min", &lambda(cv.best))?;
                 map.serialize_entry("lambda_1se", &lambda(cv.one_se))?;

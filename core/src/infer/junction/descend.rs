@@ -6,7 +6,7 @@
 use super::operands::Operands;
 use super::{Junction, State};
 use crate::error::{InferError, need};
-use crate::infer::contract::{Loops, Shape};
+use crate::infer::loops::{Loops, Shape};
 use crate::math::{Real, log_add_exp};
 use crate::score::Score;
 use rand_core::Rng;
@@ -136,30 +136,39 @@ struct Rest<'x, T> {
 }
 
 impl<T: Score> Rest<'_, T> {
-    /// Visits them in order, numbered, with the product of their weights.
-    #[inline(always)]
-    fn each_product(&self, one: T, times: impl Fn(T, T) -> T, mut visit: impl FnMut(usize, T)) {
-        let label = |v: &u32| self.labels.get(*v as usize).copied().unwrap_or(0);
-        self.loops.each_rest(self.held.iter().map(label), |number, offsets| {
-            let values = offsets.iter().take(self.loops.inputs()).filter_map(|&at| self.messages.get(at));
-            visit(number, values.fold(one, |w, &v| times(w, v)));
-        });
+    /// The labels of the separator.
+    fn known(&self) -> impl Iterator<Item = u32> {
+        self.held.iter().map(|&v| self.labels.get(v as usize).copied().unwrap_or(0))
     }
 
-    /// The same of scores.
+    /// The inputs' entries of a configuration.
+    #[inline(always)]
+    fn values(&self, offsets: &[usize]) -> impl Iterator<Item = T> {
+        offsets.iter().take(self.loops.inputs()).filter_map(|&at| self.messages.get(at).copied())
+    }
+
+    /// Visits them in order, numbered, with the sums of their scores.
     #[inline]
-    fn each_sum(&self, visit: impl FnMut(usize, T)) {
-        self.each_product(T::default(), T::plus, visit);
+    fn each_sum(&self, mut visit: impl FnMut(usize, T)) {
+        self.loops.each_rest(self.known(), |number, offsets| {
+            visit(number, self.values(offsets).fold(T::default(), T::plus));
+        });
     }
 }
 
 impl<T: Real> Rest<'_, T> {
-    /// Visits them in order, numbered, with their weights.
+    /// The same with their weights, which are logarithms or not.
     #[inline]
-    fn each(&self, visit: impl FnMut(usize, T)) {
-        let log = self.log;
-        let one = if log { T::zero() } else { T::one() };
-        self.each_product(one, |a, b| if log { a + b } else { a * b }, visit);
+    fn each(&self, mut visit: impl FnMut(usize, T)) {
+        self.loops.each_rest(self.known(), |number, offsets| {
+            let values = self.values(offsets);
+            let weight = if self.log {
+                values.fold(T::zero(), |w, v| w + v)
+            } else {
+                values.fold(T::one(), |w, v| w * v)
+            };
+            visit(number, weight);
+        });
     }
 }
 

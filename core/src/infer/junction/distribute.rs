@@ -5,9 +5,12 @@ use super::separator::{Fact, divide};
 use super::{Junction, Memory, State};
 use crate::error::{InferError, need};
 use crate::ids::{FactorId, VarId};
-use crate::infer::contract::{Linear, LogSum, Loops, Shape, contract, size_of_scope};
+use crate::infer::contract::contract;
 use crate::infer::fork::{Fork, Span};
+use crate::infer::loops::{Loops, Shape, size_of_scope};
+use crate::infer::semiring::{Linear, LogSum};
 use crate::math::{Real, softmax};
+use crate::score::Score;
 
 /// Where a table lies, to be contracted or to be written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,11 +46,41 @@ pub(super) struct Turn<T> {
     free: usize,
 }
 
+impl<T: Score> Junction<'_, '_, T> {
+    /// Checks the memory, writes down where each variable's marginal begins, and fills the output with what is right for variables that no factor mentions; the
+    /// others are overwritten.
+    #[inline(never)]
+    pub(super) fn begin_marginals(
+        &mut self,
+        out: &mut [T],
+        alone: impl Fn(u32) -> T,
+    ) -> Result<(), InferError> {
+        if self.state != State::Summed {
+            return Err(InferError::Shape);
+        }
+        let cards = self.graph.cards();
+        let needed = cards.iter().fold(0usize, |n, &c| n.saturating_add(c as usize));
+        need(needed, out.len())?;
+        need(self.plan.belief_len(), self.memory.belief.len())?;
+        need(self.plan.separator_len(), self.memory.separator.len())?;
+        self.state = State::Empty;
+        let (mut rest, mut at) = (out, 0u32);
+        for (&card, start) in cards.iter().zip(self.memory.starts.iter_mut()) {
+            let Some((block, tail)) = rest.split_at_mut_checked(card as usize) else { break };
+            block.fill(alone(card));
+            *start = at;
+            at = at.saturating_add(card);
+            rest = tail;
+        }
+        Ok(())
+    }
+}
+
 impl<'a, T: Real> Junction<'a, '_, T> {
     /// The second pass: writes every variable's marginal to `out` (variable after variable), after
     /// [`sum`](Self::sum). Uses up the messages: sampling needs `sum` again.
     pub fn marginals(&mut self, fork: &mut impl Fork<T>, out: &mut [T]) -> Result<(), InferError> {
-        self.begin_marginals(out)?;
+        self.begin_marginals(out, |card| T::one() / T::from_f64(f64::from(card)))?;
         for c in (0..self.plan.clusters()).rev() {
             if self.turn_to_clique(c)? {
                 // Stored only if it is read more than once; otherwise the inputs are contracted onto the one thing that is wanted.
@@ -65,29 +98,6 @@ impl<'a, T: Real> Junction<'a, '_, T> {
             }
         }
         self.state = State::Distributed;
-        Ok(())
-    }
-
-    /// Checks the memory and fills the output: uniform is the answer for variables that no factor mentions; the others are overwritten.
-    #[inline(never)]
-    fn begin_marginals(&mut self, out: &mut [T]) -> Result<(), InferError> {
-        if self.state != State::Summed {
-            return Err(InferError::Shape);
-        }
-        let cards = self.graph.cards();
-        let needed = cards.iter().fold(0usize, |n, &c| n.saturating_add(c as usize));
-        need(needed, out.len())?;
-        need(self.plan.belief_len(), self.memory.belief.len())?;
-        need(self.plan.separator_len(), self.memory.separator.len())?;
-        self.state = State::Empty;
-        let (mut rest, mut at) = (out, 0u32);
-        for (&card, start) in cards.iter().zip(self.memory.starts.iter_mut()) {
-            let Some((block, tail)) = rest.split_at_mut_checked(card as usize) else { break };
-            block.fill(T::one() / T::from_f64(f64::from(card)));
-            *start = at;
-            at = at.saturating_add(card);
-            rest = tail;
-        }
         Ok(())
     }
 

@@ -12,10 +12,11 @@
 
 use super::operands::Operands;
 use super::{Junction, State};
-use crate::error::{InferError, need};
+use crate::error::InferError;
 use crate::ids::VarId;
-use crate::infer::contract::{Loops, Shape, contract, size_of_scope};
+use crate::infer::contract::contract;
 use crate::infer::fork::{Fork, Span};
+use crate::infer::loops::{Loops, Shape, size_of_scope};
 use crate::log_add::LogAdd;
 use crate::score::Score;
 
@@ -51,7 +52,7 @@ impl Junction<'_, '_, i32> {
         fork: &mut impl Fork<i32>,
         out: &mut [i32],
     ) -> Result<(), InferError> {
-        self.begin_log_marginals(out)?;
+        self.begin_marginals(out, |_| 0)?;
         // As in the first pass, one step writes loops and returns, the next one runs them.
         for c in (0..self.plan.clusters()).rev() {
             let Some(whole) = self.plan_whole(c)? else { continue };
@@ -73,27 +74,6 @@ impl Junction<'_, '_, i32> {
                 }
                 self.divide(child)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Checks the memory and writes down where each variable's marginal begins.
-    #[inline(never)]
-    fn begin_log_marginals(&mut self, out: &mut [i32]) -> Result<(), InferError> {
-        if self.state != State::Summed {
-            return Err(InferError::Shape);
-        }
-        let cards = self.graph.cards();
-        let needed = cards.iter().fold(0usize, |n, &c| n.saturating_add(c as usize));
-        need(needed, out.len())?;
-        need(self.plan.belief_len(), self.memory.belief.len())?;
-        need(self.plan.separator_len(), self.memory.separator.len())?;
-        self.state = State::Empty;
-        out.iter_mut().take(needed).for_each(|o| *o = 0);
-        let mut at = 0u32;
-        for (&card, start) in cards.iter().zip(self.memory.starts.iter_mut()) {
-            *start = at;
-            at = at.saturating_add(card);
         }
         Ok(())
     }
@@ -223,6 +203,6 @@ impl Junction<'_, '_, i32> {
 /// Subtracts `log Σ e^x` from all.
 #[inline(never)]
 pub(in crate::infer) fn normalise(marginal: &mut [i32], table: &LogAdd<'_>) {
-    let sum = marginal.iter().fold(i32::NEG_INFINITY, |sum, &x| table.add(sum, x));
+    let sum = table.sum(marginal);
     marginal.iter_mut().for_each(|x| *x = x.behind(sum).min(0));
 }

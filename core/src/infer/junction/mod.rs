@@ -22,9 +22,11 @@ mod separator;
 
 pub use separator::Fact;
 
-use super::contract::{Linear, LogSum, Loops, MaxPlus, Semiring, Shape, axes_under, contract, size_of_scope};
+use super::contract::contract;
 use super::fork::{Fork, Span};
+use super::loops::{Loops, Shape, axes_under, size_of_scope};
 use super::plan::Plan;
+use super::semiring::{Linear, LogSum, MaxPlus, Semiring};
 use crate::error::{InferError, need};
 use crate::graph::FactorGraph;
 use crate::ids::FactorId;

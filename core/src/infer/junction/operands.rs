@@ -1,7 +1,7 @@
 //! The tables that one contraction reads, with their scopes.
 
 use crate::error::InferError;
-use crate::infer::contract::{Loops, Shape};
+use crate::infer::loops::{Loops, Shape};
 use crate::infer::plan::Plan;
 
 /// The inputs of a contraction: lists of variables, and where each begins in the memory that holds all.

@@ -24,7 +24,6 @@ pub mod synchronous;
 pub use choose::Choice;
 pub use sequential::ShootingParams;
 
-pub(crate) use choose::Chooser;
 pub(crate) use course::Tally;
 pub(crate) use state::State;
 pub(crate) use synchronous::Rounds;
@@ -41,7 +40,7 @@ use gibbsite_core::math::Real;
 /// How Shotgun goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShotgunParams {
-    /// `P`, coordinates at a time; `None` for `P* = d/ρ` with a quick estimate of `ρ`.
+    /// `P`, coordinates at a time; `None` for `P* = d/ρ`.
     pub parallel: Option<usize>,
     /// How they are chosen.
     pub choice: Choice,
@@ -75,17 +74,11 @@ impl ShotgunParams {
         Limits { gap: self.gap, max_epochs: self.max_epochs, adaptive: self.adaptive, par: self.par }
     }
 
-    /// `P` as asked, or from a few power iterations: what they miss of `ρ`, the adaptive rule notices.
+    /// `P` as asked, or `P*`.
     fn parallelism<L: Loss, V: Real>(&self, problem: &Problem<'_, L, V>) -> usize {
         self.parallel.unwrap_or_else(|| {
-            let quick = SpectralParams {
-                tolerance: 0.02,
-                max_iterations: 20,
-                intercept: false,
-                par: self.par,
-                seed: self.seed,
-            };
-            spectral_radius(problem.matrix, &quick).p_star()
+            let params = SpectralParams { par: self.par, seed: self.seed, ..SpectralParams::default() };
+            spectral_radius(problem.matrix, &params).p_star()
         })
     }
 }
