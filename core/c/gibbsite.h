@@ -1,4 +1,4 @@
-/* gibbsite for C: label sequences with a model image, ask fields and Gaussian CRFs. Made of core/c/src/lib.rs by cbindgen: see core/c/cbindgen.toml.
+/* gibbsite for C: label sequences with a model image and learn from corrections, ask fields and Gaussian CRFs. Made of core/c/src by cbindgen: see core/c/cbindgen.toml.
  *
  * Handles live in memory of the caller; nothing is allocated. Every function returns a status, and its results are written only if
  * that is GIBBSITE_STATUS_OK. Image, handles and memory must stay where they are as long as handles are used. */
@@ -65,6 +65,12 @@ typedef struct gibbsite_facts {
     uint32_t longest;
     // 0: `f32`, 1: fixed point in 16 bits, 2: in 8 bits.
     uint32_t scalar;
+    // Words of memory that `gibbsite_marginals` or `gibbsite_marginals_fixed` needs.
+    uint32_t memory_marginals;
+    // Floats of memory that `gibbsite_filter_start` needs; 0 in fixed point.
+    uint32_t memory_filter;
+    // What a unit of fixed point is worth, in natural logarithms; 1 for `f32`.
+    float unit;
 } gibbsite_facts;
 
 // A sequence that is being labelled: room for what `gibbsite_start` makes. Not to be looked into.
@@ -88,6 +94,12 @@ typedef struct gibbsite_feature_fixed {
     // Its value in Q16.16: 65536 is 1.
     int32_t value;
 } gibbsite_feature_fixed;
+
+// A sequence that is being followed: room for what `gibbsite_filter_start` makes. Not to be looked into.
+typedef struct gibbsite_filter {
+    // Not to be looked into.
+    uint64_t opaque[10];
+} gibbsite_filter;
 
 // Facts about a field.
 typedef struct gibbsite_field_facts {
@@ -122,6 +134,40 @@ typedef struct gibbsite_gaussian_facts {
     // Floats of memory that `gibbsite_gaussian_revise` needs.
     uint32_t memory_revised;
 } gibbsite_gaussian_facts;
+
+// What a device has learned: room for what `gibbsite_overlay_open` makes. Not to be looked into.
+typedef struct gibbsite_overlay {
+    // Not to be looked into.
+    uint64_t opaque[12];
+} gibbsite_overlay;
+
+// An item for the functions of overlays.
+typedef struct gibbsite_item {
+    // Attributes of the image with values.
+    const struct gibbsite_feature *features;
+    // How many.
+    size_t count;
+    // Slots of the overlay with values: what is learned about this item beside the labels' biases.
+    const struct gibbsite_feature *learned;
+    // How many.
+    size_t learned_count;
+    // The label of the item before; negative if there is none.
+    int32_t before;
+    // The label of the item after; negative if there is none.
+    int32_t after;
+} gibbsite_item;
+
+// How fast and how far an overlay learns: finite numbers that are not negative.
+typedef struct gibbsite_online_params {
+    // The first step's length.
+    float rate;
+    // Steps become shorter as `rate / (1 + decay·n)`; 0 keeps them as they are, for data that changes.
+    float decay;
+    // Each weight is pulled towards the image's by this, for each item.
+    float l2;
+    // Weights that are not needed become 0.
+    float l1;
+} gibbsite_online_params;
 
 #ifdef __cplusplus
 extern "C" {
@@ -174,6 +220,65 @@ gibbsite_status gibbsite_push_fixed(struct gibbsite_decoder *decoder,
 
 // Writes the labels that are still to come to `labels`, how many to `count`, and begins another sequence.
 gibbsite_status gibbsite_finish(struct gibbsite_decoder *decoder, uint8_t *labels, size_t room, size_t *count);
+
+// The scores of an item's labels by its attributes, `labels` floats: a row for `gibbsite_marginals`, and scores for
+// `gibbsite_filter_push`. Zeros on an error.
+gibbsite_status gibbsite_score(const struct gibbsite_model *model,
+                               const struct gibbsite_feature *features,
+                               size_t count,
+                               float *scores);
+
+// `gibbsite_score` in fixed point: units of the model's facts, a row for `gibbsite_marginals_fixed`.
+gibbsite_status gibbsite_score_fixed(const struct gibbsite_model *model,
+                                     const struct gibbsite_feature_fixed *features,
+                                     size_t count,
+                                     int32_t *scores);
+
+// The probability of each label of each item, in the place of the scores: `rows` are `items` rows of `gibbsite_score`, one
+// after the other. `memory` are `memory_marginals` floats of the model's facts. After `GIBBSITE_STATUS_IMPOSSIBLE` the rows hold nothing of
+// use, after other errors they are as before. Scores more than 55 (in natural logarithms) behind the best of their row count as so far behind.
+gibbsite_status gibbsite_marginals(const struct gibbsite_model *model,
+                                   float *rows,
+                                   size_t items,
+                                   float *memory,
+                                   size_t memory_count);
+
+// The logarithm of the probability of each label of each item, in units of the model's facts and in the place of the scores, as
+// `gibbsite_marginals`, by additions, comparisons and a table. What is impossible is -2^29. `memory` are `memory_marginals` words of the facts.
+gibbsite_status gibbsite_marginals_fixed(const struct gibbsite_model *model,
+                                         int32_t *rows,
+                                         size_t items,
+                                         int32_t *memory,
+                                         size_t memory_count);
+
+// Tells how many words of memory `gibbsite_n_best` needs for `items` items.
+gibbsite_status gibbsite_n_best_memory(const struct gibbsite_model *model, size_t items, size_t n, size_t *needed);
+
+// The `n` best labellings of a sequence, best first, of a model with `f32` weights: `rows` are `items` rows of `gibbsite_score`, one after the other.
+// Writes how many labellings there are to `found` (fewer than `n` if no more are possible), `items` labels of each to `labels`, one
+// labelling after the other, and the score of each to `scores`.
+gibbsite_status gibbsite_n_best(const struct gibbsite_model *model,
+                                const float *rows,
+                                size_t items,
+                                size_t n,
+                                uint32_t *labels,
+                                float *scores,
+                                size_t *found,
+                                uint32_t *memory,
+                                size_t memory_count);
+
+// Makes a filter of a model with `f32` weights, for sequences without an end. `memory` are `memory_filter` floats of the model's facts.
+gibbsite_status gibbsite_filter_start(struct gibbsite_filter *filter,
+                                      const struct gibbsite_model *model,
+                                      float *memory,
+                                      size_t memory_count);
+
+// Takes the next item, by the `labels` scores that `gibbsite_score` gives it, and writes the probability of each of its labels, given this
+// item and those before. On an error the filter is as before.
+gibbsite_status gibbsite_filter_push(struct gibbsite_filter *filter,
+                                     const float *scores,
+                                     size_t labels,
+                                     float *probabilities);
 
 // Checks an image of `count` words that holds a field and makes a model of it, for the functions below. The words are used where they are.
 gibbsite_status gibbsite_field_open(struct gibbsite_model *model,
@@ -312,6 +417,46 @@ gibbsite_status gibbsite_gaussian_revise(const struct gibbsite_model *model,
                                          float *deviations,
                                          float *memory,
                                          size_t memory_count);
+
+// Makes an overlay for a model with `f32` weights over `weights_count` floats of memory, of which `labels · (1 + slots)` are used: zeros, or
+// weights that were learned before in `steps` steps (0 for zeros). First the biases of all labels, then a row of labels for each slot.
+gibbsite_status gibbsite_overlay_open(struct gibbsite_overlay *overlay,
+                                      const struct gibbsite_model *model,
+                                      uint32_t slots,
+                                      float *weights,
+                                      size_t weights_count,
+                                      uint32_t steps);
+
+// Tells where the weights of an overlay are, how many, and after how many steps: what there is to save.
+gibbsite_status gibbsite_overlay_weights(const struct gibbsite_overlay *overlay,
+                                         const float **weights,
+                                         size_t *count,
+                                         uint32_t *steps);
+
+// One step towards the label of an item, given the labels of its neighbours. Writes `log P(label)` before the step to
+// `log_probability`, if that is not null. `memory` are twice as many floats as there are labels. On an error nothing is learned.
+gibbsite_status gibbsite_overlay_learn(struct gibbsite_overlay *overlay,
+                                       const struct gibbsite_item *item,
+                                       uint8_t label,
+                                       const struct gibbsite_online_params *params,
+                                       float *log_probability,
+                                       float *memory,
+                                       size_t memory_count);
+
+// The scores of an item's labels, `labels` floats: those of its attributes in the image, what was learned about its slots, and
+// those of its neighbours' labels, if it has some. Zeros on an error. Without neighbours they are a row for `gibbsite_marginals`,
+// and scores for `gibbsite_filter_push`; with both neighbours the largest is the label that is best between them.
+gibbsite_status gibbsite_overlay_score(const struct gibbsite_overlay *overlay,
+                                       const struct gibbsite_item *item,
+                                       float *scores);
+
+// `gibbsite_push` with what was learned about the item's slots; its neighbours' labels are not looked at. The decoder is one that
+// was started on the overlay's model.
+gibbsite_status gibbsite_overlay_push(const struct gibbsite_overlay *overlay,
+                                      struct gibbsite_decoder *decoder,
+                                      const struct gibbsite_item *item,
+                                      bool *due,
+                                      uint8_t *label);
 
 #ifdef __cplusplus
 }  // extern "C"

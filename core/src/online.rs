@@ -5,7 +5,10 @@
 //! loading it is reading it back.
 
 use crate::error::{InferError, need};
+use crate::image::{ChainView, Item};
+use crate::infer::stream::Decoder;
 use crate::math::{Real, soft_threshold, softmax};
+use crate::score::Score;
 
 /// Entries of an [`Overlay`].
 pub const fn overlay_len(labels: usize, slots: usize) -> usize {
@@ -91,8 +94,8 @@ impl<'m, T: Real> Overlay<'m, T> {
     }
 
     /// Checks an item: slots that there are, values that are finite.
-    fn check(&self, item: &[(u32, T)]) -> Result<(), InferError> {
-        for &(slot, value) in item {
+    fn check(&self, item: impl Iterator<Item = (u32, T)>) -> Result<(), InferError> {
+        for (slot, value) in item {
             if slot as usize >= self.slots {
                 return Err(InferError::Attribute(slot));
             }
@@ -113,31 +116,59 @@ impl<'m, T: Real> Overlay<'m, T> {
     /// # Errors
     /// [`InferError::Shape`], [`InferError::Attribute`], [`InferError::BadValue`]; the row is then as before.
     pub fn add(&self, item: &[(u32, T)], row: &mut [T]) -> Result<(), InferError> {
+        self.add_of(item.iter().copied(), row)
+    }
+
+    /// [`add`](Self::add) of an item that is kept in another form.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_of(
+        &self,
+        item: impl Iterator<Item = (u32, T)> + Clone,
+        row: &mut [T],
+    ) -> Result<(), InferError> {
         if row.len() != self.labels {
             return Err(InferError::Shape);
         }
-        self.check(item)?;
+        self.check(item.clone())?;
         self.add_checked(item, row);
         Ok(())
     }
 
-    fn add_checked(&self, item: &[(u32, T)], row: &mut [T]) {
+    fn add_checked(&self, item: impl Iterator<Item = (u32, T)>, row: &mut [T]) {
         row.iter_mut().zip(&*self.weights).for_each(|(r, &w)| *r += w);
-        for &(slot, value) in item {
+        for (slot, value) in item {
             let weights = self.weights.iter().skip(self.row(slot));
             row.iter_mut().zip(weights).for_each(|(r, &w)| *r += value * w);
         }
     }
 
     /// One step towards the label of an item. `scores` are its scores without the overlay, given its neighbours:
-    /// `s_t(j) + A(y_{t-1}, j) + A(j, y_{t+1})`. Returns `log P(label)` before the step. `memory` has room for a row.
+    /// `s_t(j) + A(y_{t-1}, j) + A(j, y_{t+1})`, as [`ChainView::score`] and [`ChainView::add_neighbours`] make them. Returns `log P(label)`
+    /// before the step. `memory` has room for a row.
     ///
     /// # Errors
-    /// [`InferError::Shape`], [`InferError::Memory`], [`InferError::Attribute`], [`InferError::BadValue`],
-    /// [`InferError::ZeroProbability`] if the label is not possible there; nothing is learned then.
+    /// [`InferError::Shape`], [`InferError::Memory`], [`InferError::Attribute`], [`InferError::BadValue`] (of `params` too, if one is negative
+    /// or not finite), [`InferError::ZeroProbability`] if the label is not possible there; nothing is learned then.
     pub fn learn(
         &mut self,
         item: &[(u32, T)],
+        scores: &[T],
+        label: usize,
+        params: &OnlineParams<T>,
+        memory: &mut [T],
+    ) -> Result<T, InferError> {
+        self.learn_of(item.iter().copied(), scores, label, params, memory)
+    }
+
+    /// [`learn`](Self::learn) of an item that is kept in another form.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn learn_of(
+        &mut self,
+        item: impl Iterator<Item = (u32, T)> + Clone,
         scores: &[T],
         label: usize,
         params: &OnlineParams<T>,
@@ -148,11 +179,17 @@ impl<'m, T: Real> Overlay<'m, T> {
             return Err(InferError::Shape);
         }
         need(labels, memory.len())?;
-        self.check(item)?;
+        self.check(item.clone())?;
+        if ![params.rate, params.decay, params.l2, params.l1]
+            .iter()
+            .all(|&p| T::zero() <= p && p < T::INFINITY)
+        {
+            return Err(InferError::BadValue);
+        }
         let legal = |x: &[T]| x.iter().all(|v| v.is_log_potential());
         let p = memory.get_mut(..labels).unwrap_or(&mut []);
         p.iter_mut().zip(scores).for_each(|(p, &s)| *p = s);
-        self.add_checked(item, p);
+        self.add_checked(item.clone(), p);
         if !legal(p) {
             return Err(InferError::BadValue);
         }
@@ -167,8 +204,8 @@ impl<'m, T: Real> Overlay<'m, T> {
         }
         let n = T::from_f64(f64::from(self.steps));
         let rate = params.rate / (T::one() + params.decay * n);
-        // The penalties are about all weights, also those that the item has nothing to say about.
-        let kept = T::one() - rate * params.l2;
+        // The penalties are about all weights, also those that the item has nothing to say about. A step never passes 0.
+        let kept = (T::one() - rate * params.l2).larger(T::zero());
         self.weights.iter_mut().for_each(|w| *w *= kept);
         let step = |w: &mut T, slope: T| {
             let moved = *w - rate * slope;
@@ -178,7 +215,7 @@ impl<'m, T: Real> Overlay<'m, T> {
             }
         };
         self.weights.iter_mut().zip(&*p).for_each(|(w, &slope)| step(w, slope));
-        for &(slot, value) in item {
+        for (slot, value) in item {
             let at = self.row(slot);
             let row = self.weights.iter_mut().skip(at);
             row.zip(&*p).for_each(|(w, &slope)| step(w, slope * value));
@@ -188,5 +225,56 @@ impl<'m, T: Real> Overlay<'m, T> {
         }
         self.steps = self.steps.saturating_add(1);
         Ok(log)
+    }
+}
+
+impl Overlay<'_, f32> {
+    /// Takes the next item of a decoder: what its attributes score in the image, and what was learned about its slots. Returns a label
+    /// if one is due.
+    ///
+    /// # Errors
+    /// As [`ChainView::score`] and [`add`](Self::add), after which the decoder is as before, and [`Decoder::advance`].
+    pub fn push(
+        &self,
+        decoder: &mut Decoder<'_, ChainView<'_, f32>>,
+        item: &[Item<f32>],
+        learned: &[(u32, f32)],
+    ) -> Result<Option<u8>, InferError> {
+        self.push_of(decoder, item.iter().copied(), learned.iter().copied())
+    }
+
+    /// [`push`](Self::push) of an item that is kept in another form.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push_of(
+        &self,
+        decoder: &mut Decoder<'_, ChainView<'_, f32>>,
+        item: impl Iterator<Item = Item<f32>>,
+        learned: impl Iterator<Item = (u32, f32)> + Clone,
+    ) -> Result<Option<u8>, InferError> {
+        let (view, row) = decoder.steps_and_row();
+        if let Err(error) = self.score_of(view, item, learned, row) {
+            row.fill(0.0);
+            return Err(error);
+        }
+        decoder.advance()
+    }
+
+    /// Adds both to a row: what an item's attributes score in the image, and what was learned about its slots. What the row holds after an
+    /// error is of no use.
+    ///
+    /// # Errors
+    /// As [`ChainView::score`] and [`add`](Self::add).
+    pub fn score_of(
+        &self,
+        view: &ChainView<'_, f32>,
+        item: impl Iterator<Item = Item<f32>>,
+        learned: impl Iterator<Item = (u32, f32)> + Clone,
+        row: &mut [f32],
+    ) -> Result<(), InferError> {
+        view.score_of(item, row)?;
+        self.add_of(learned, row)?;
+        if row.iter().all(|s| s.is_log_potential()) { Ok(()) } else { Err(InferError::BadValue) }
     }
 }

@@ -24,6 +24,10 @@ fn the_header_is_the_one_of_the_source() {
         "gibbsite_start(",
         "gibbsite_push_fixed(",
         "gibbsite_gaussian_mean(",
+        "gibbsite_marginals_fixed(",
+        "gibbsite_filter_push(",
+        "gibbsite_n_best(",
+        "gibbsite_overlay_learn(",
         "GIBBSITE_STATUS_IMPOSSIBLE = 11",
     ] {
         assert!(kept.contains(name), "{name} is missing");

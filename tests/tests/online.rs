@@ -181,6 +181,16 @@ fn bad_input_teaches_nothing() {
     assert_eq!(overlay.learn(&[], &[0.0; 2], 2, &params, &mut memory), Err(InferError::Shape));
     assert_eq!(overlay.learn(&[], &[0.0; 3], 0, &params, &mut memory), Err(InferError::Shape));
     assert!(matches!(overlay.learn(&[], &[0.0; 2], 0, &params, &mut []), Err(InferError::Memory { .. })));
+    for (rate, decay, l2, l1) in [
+        (f32::NAN, 0.0, 0.0, 0.0),
+        (-0.5, 0.0, 0.0, 0.0),
+        (0.5, f32::INFINITY, 0.0, 0.0),
+        (0.5, 0.0, f32::NAN, 0.0),
+        (0.5, 0.0, 0.0, -1.0),
+    ] {
+        let params = OnlineParams { rate, decay, l2, l1 };
+        assert_eq!(overlay.learn(&[], &[0.0; 2], 0, &params, &mut memory), Err(InferError::BadValue));
+    }
     let mut row = [1.0f32; 2];
     assert_eq!(overlay.add(&[(7, 1.0)], &mut row), Err(InferError::Attribute(7)));
     assert_eq!((row, overlay.steps()), ([1.0; 2], 0));

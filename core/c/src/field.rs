@@ -60,7 +60,7 @@ const FACT_WORDS: usize = size_of::<Fact<f32>>() / 4;
 ///
 /// # Safety
 /// Size and alignment are those of `u32`, any bits are a number, and a [`Fact`] of zeros is a fact.
-unsafe trait Number: Score {}
+pub(crate) unsafe trait Number: Score {}
 // SAFETY: as said of floats; of facts it is checked above.
 unsafe impl Number for f32 {}
 // SAFETY: the same.
@@ -94,16 +94,16 @@ impl Kind for i8 {
 }
 
 /// Memory of the caller, handed out piece by piece. All of it is zeros at first.
-struct Work<'m>(&'m mut [u32]);
+pub(crate) struct Work<'m>(pub(crate) &'m mut [u32]);
 
 impl<'m> Work<'m> {
-    fn words(&mut self, len: usize) -> Result<&'m mut [u32], Status> {
+    pub(crate) fn words(&mut self, len: usize) -> Result<&'m mut [u32], Status> {
         let (piece, rest) = core::mem::take(&mut self.0).split_at_mut_checked(len).ok_or(Status::Memory)?;
         self.0 = rest;
         Ok(piece)
     }
 
-    fn numbers<T: Number>(&mut self, len: usize) -> Result<&'m mut [T], Status> {
+    pub(crate) fn numbers<T: Number>(&mut self, len: usize) -> Result<&'m mut [T], Status> {
         let words = self.words(len)?;
         // SAFETY: size, alignment and bits are as `Number` says, and the words are given to nobody else.
         Ok(unsafe { slice::from_raw_parts_mut(words.as_mut_ptr().cast(), len) })

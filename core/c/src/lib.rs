@@ -1,20 +1,24 @@
-//! gibbsite for C: a model image in flash labels sequences, whole or as they arrive.
+//! gibbsite for C: a model image in flash labels sequences, whole or as they arrive, says how sure it is ([`chain`]), and learns from
+//! corrections ([`online`]); [`field`]s and Gaussian CRFs ([`gaussian`]) beside it.
 //!
 //! Handles live in memory of the caller; nothing is allocated. Every function returns a status, and writes its results only if that
 //! is [`GibbsiteStatus::Ok`]. The caller promises what C cannot check: that pointers lead to as much memory as is said, that
-//! handles are used as they were made and do not move, and that image, handles and memory stay as long as handles are used.
+//! handles are used as they were made and do not move, and that image, handles and memory stay as long as handles are used. Rows of scores
+//! are memory too: marginals are computed in their place.
 #![no_std]
 // One promise for all, above: it would be repeated in every comment of the header.
 #![allow(clippy::missing_safety_doc)]
 
+pub mod chain;
 pub mod field;
 pub mod gaussian;
+pub mod online;
 
 use core::panic::PanicInfo;
 use core::{ptr, slice};
 use gibbsite_core::error::{ImageError, InferError};
-use gibbsite_core::image::{ChainView, Image, Scalar, Weight};
-use gibbsite_core::infer::stream::{Decoder, decoder_len, lagged_back_len, whole_back_len};
+use gibbsite_core::image::{ChainView, Image, Scalar, Weight, marginals_len, smooth_len};
+use gibbsite_core::infer::stream::{Decoder, decoder_len, filter_len, lagged_back_len, whole_back_len};
 
 /// How a call ended.
 #[repr(u32)]
@@ -121,6 +125,12 @@ pub struct GibbsiteFacts {
     pub longest: u32,
     /// 0: `f32`, 1: fixed point in 16 bits, 2: in 8 bits.
     pub scalar: u32,
+    /// Words of memory that `gibbsite_marginals` or `gibbsite_marginals_fixed` needs.
+    pub memory_marginals: u32,
+    /// Floats of memory that `gibbsite_filter_start` needs; 0 in fixed point.
+    pub memory_filter: u32,
+    /// What a unit of fixed point is worth, in natural logarithms; 1 for `f32`.
+    pub unit: f32,
 }
 
 /// What a handle holds, and a number that shows that it does.
@@ -133,6 +143,8 @@ const MODEL: u32 = 0x6769_6d6f;
 const DECODER: u32 = 0x6769_6465;
 const GAUSSIAN: u32 = 0x6769_6761;
 const FIELD: u32 = 0x6769_6669;
+const OVERLAY: u32 = 0x6769_6f76;
+const FILTER: u32 = 0x6769_666c;
 
 type Model = Made<Image<'static>>;
 
@@ -190,6 +202,29 @@ unsafe fn write<'a, T>(at: *mut T, count: usize) -> Result<&'a mut [T], Status> 
     }
 }
 
+/// The same with what C has written there.
+///
+/// # Safety
+/// If not null and aligned, `at` leads to `count` initialised values of which all bits are one, and that nobody else uses for `'a`.
+unsafe fn lend<'a, T>(at: *mut T, count: usize) -> Result<&'a mut [T], Status> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    if at.is_null()
+        || !at.is_aligned()
+        || count.checked_mul(size_of::<T>()).is_none_or(|n| n > isize::MAX as usize)
+    {
+        return Err(Status::Pointer);
+    }
+    // SAFETY: not null, aligned, not longer than memory can be; the rest is the caller's promise.
+    Ok(unsafe { slice::from_raw_parts_mut(at, count) })
+}
+
+/// Whether a result can be written here: for calls that would change something before they write it.
+fn room<T>(at: *mut T) -> Result<(), Status> {
+    if at.is_null() || !at.is_aligned() { Err(Status::Pointer) } else { Ok(()) }
+}
+
 /// Writes a result.
 ///
 /// # Safety
@@ -242,21 +277,30 @@ unsafe fn made<'a, T>(at: *const GibbsiteModel, mark: u32) -> Result<&'a T, Stat
     Ok(unsafe { &(*at).content })
 }
 
-/// The same for decoders.
+/// The same for handles that a call changes.
 ///
 /// # Safety
-/// As for `image`, and nobody else uses the handle meanwhile.
-unsafe fn decoder<'a>(at: *mut GibbsiteDecoder) -> Result<&'a mut Any, Status> {
-    let at = at.cast::<Made<Any>>();
+/// As for `made`, and nobody else uses the handle meanwhile.
+unsafe fn made_mut<'a, H, T>(at: *mut H, mark: u32) -> Result<&'a mut T, Status> {
+    let at = at.cast::<Made<T>>();
     if at.is_null() || !at.is_aligned() {
         return Err(Status::Pointer);
     }
     // SAFETY: not null and aligned; the mark is read before anything else is believed.
-    if unsafe { ptr::read(&raw const (*at).mark) } != DECODER {
+    if unsafe { ptr::read(&raw const (*at).mark) } != mark {
         return Err(Status::Pointer);
     }
-    // SAFETY: only `gibbsite_start` writes the mark, after the content.
+    // SAFETY: the mark is written after the content.
     Ok(unsafe { &mut (*at).content })
+}
+
+/// What a decoder's handle holds.
+///
+/// # Safety
+/// As for `image`, and nobody else uses the handle meanwhile.
+unsafe fn decoder<'a>(at: *mut GibbsiteDecoder) -> Result<&'a mut Any, Status> {
+    // SAFETY: the caller's promise; only `gibbsite_start` writes this mark, after an `Any`.
+    unsafe { made_mut(at, DECODER) }
 }
 
 /// Checks an image of `count` words and makes a model of it. The words are used where they are.
@@ -285,7 +329,16 @@ pub unsafe extern "C" fn gibbsite_facts_of(
         image(model).and_then(|image| {
             let (labels, attributes) = (image.labels() as u32, image.attributes() as u32);
             let (longest, scalar) = (image.longest() as u32, image.scalar() as u32);
-            put(facts, GibbsiteFacts { labels, attributes, longest, scalar })
+            let (smooth, filter) = match image.scalar() {
+                Scalar::F32 => (smooth_len(image.labels()), filter_len(image.labels())),
+                Scalar::I16 | Scalar::I8 => (marginals_len(image.labels()), 0),
+            };
+            let (memory_marginals, memory_filter) = (smooth as u32, filter as u32);
+            let unit = image.scales().unit;
+            put(
+                facts,
+                GibbsiteFacts { labels, attributes, longest, scalar, memory_marginals, memory_filter, unit },
+            )
         })
     })
 }
@@ -391,22 +444,6 @@ pub unsafe extern "C" fn gibbsite_start(
     })
 }
 
-/// Adds the scores of features one by one, which needs no memory, and goes on.
-fn push<W: Weight>(
-    decoder: &mut Decoder<'_, ChainView<'_, W>>,
-    features: impl Iterator<Item = (u32, W::Value)>,
-) -> Result<Option<u8>, Status> {
-    let view = *decoder.steps();
-    let row = decoder.row();
-    for feature in features {
-        if let Err(error) = view.score(&[feature], row) {
-            row.fill(W::Score::default());
-            return Err(error.into());
-        }
-    }
-    Ok(decoder.advance()?)
-}
-
 /// # Safety
 /// As `put`.
 unsafe fn tell(label: Option<u8>, due: *mut bool, out: *mut u8) -> Result<(), Status> {
@@ -431,7 +468,7 @@ pub unsafe extern "C" fn gibbsite_push(
         self::decoder(decoder).and_then(|any| {
             let Any::F32(decoder) = any else { return Err(Status::Scalar) };
             let features = read(features, count)?.iter().map(|f| (f.attribute, f.value));
-            tell(push(decoder, features)?, due, label)
+            tell(decoder.push_of(features)?, due, label)
         })
     })
 }
@@ -451,8 +488,8 @@ pub unsafe extern "C" fn gibbsite_push_fixed(
             let features = read(features, count)?.iter().map(|f| (f.attribute, f.value));
             let given = match any {
                 Any::F32(_) => return Err(Status::Scalar),
-                Any::I16(decoder) => push(decoder, features)?,
-                Any::I8(decoder) => push(decoder, features)?,
+                Any::I16(decoder) => decoder.push_of(features)?,
+                Any::I8(decoder) => decoder.push_of(features)?,
             };
             tell(given, due, label)
         })

@@ -106,11 +106,23 @@ impl<'a, W: Weight> ChainView<'a, W> {
     /// [`InferError::Attribute`] for an attribute that the model does not have, [`InferError::BadValue`] for values and scores that
     /// are no finite numbers, [`InferError::Shape`] for a row of another length.
     pub fn score(&self, item: &[Item<W>], row: &mut [W::Score]) -> Result<bool, InferError> {
+        self.score_of(item.iter().copied(), row)
+    }
+
+    /// [`score`](Self::score) of an item that is kept in another form.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn score_of(
+        &self,
+        item: impl Iterator<Item = Item<W>>,
+        row: &mut [W::Score],
+    ) -> Result<bool, InferError> {
         if row.len() != self.labels {
             return Err(InferError::Shape);
         }
         let Self { starts, state_labels, weights, .. } = *self;
-        for &(attribute, value) in item {
+        for (attribute, value) in item {
             let a = attribute as usize;
             let (Some(&from), Some(&to)) = (starts.get(a), starts.get(a.wrapping_add(1))) else {
                 return Err(InferError::Attribute(attribute));
@@ -137,11 +149,11 @@ impl<'a, W: Weight> ChainView<'a, W> {
     /// # Errors
     /// [`InferError::Memory`].
     pub fn decoder<'m>(
-        self,
+        &self,
         scores: &'m mut [W::Score],
         back: &'m mut [u8],
     ) -> Result<Decoder<'m, Self>, InferError> {
-        Decoder::whole(self, self.longest(), scores, back)
+        Decoder::whole(*self, self.longest(), scores, back)
     }
 
     /// Labels a sequence: the best labelling into `labels`, and its score, of which [`total`](Self::total) makes a plain number.
@@ -150,7 +162,7 @@ impl<'a, W: Weight> ChainView<'a, W> {
     /// As [`decoder`](Self::decoder), [`score`](Self::score) and [`Decoder::advance`]; [`InferError::TooLong`] for more items than
     /// the image was made for. `labels` is untouched then.
     pub fn label<'i>(
-        self,
+        &self,
         items: impl IntoIterator<Item = &'i [Item<W>]>,
         labels: &mut [u8],
         scores: &mut [W::Score],
@@ -159,7 +171,12 @@ impl<'a, W: Weight> ChainView<'a, W> {
     where
         W: 'i,
     {
-        let mut decoder = self.decoder(scores, back)?;
+        let mut made = self.decoder(scores, back);
+        // Used where it was made: `?` would have a second one on the stack.
+        let decoder = match &mut made {
+            Ok(decoder) => decoder,
+            Err(error) => return Err(*error),
+        };
         for item in items {
             decoder.push(item)?;
         }
@@ -192,6 +209,28 @@ impl<'a, W: Weight> ChainView<'a, W> {
         let Self { labels, transitions, unit, .. } = *self;
         let row = transitions.get(to.wrapping_mul(self.row())..).filter(|_| to < labels && from < labels);
         row.map_or(f32::NEG_INFINITY, |row| W::transition(row, from, unit))
+    }
+
+    /// Adds what an item's neighbours say to a row of its scores in natural logarithms: `A(before, j) + A(j, after)`, each only if
+    /// there is such a neighbour.
+    ///
+    /// # Errors
+    /// [`InferError::Shape`] for a row of another length and for labels that the model does not have; the row is then as before.
+    pub fn add_neighbours(
+        &self,
+        before: Option<usize>,
+        after: Option<usize>,
+        row: &mut [f32],
+    ) -> Result<(), InferError> {
+        let labels = self.labels;
+        if row.len() != labels || ![before, after].iter().all(|n| n.is_none_or(|l| l < labels)) {
+            return Err(InferError::Shape);
+        }
+        for (j, score) in row.iter_mut().enumerate() {
+            *score += before.map_or(0.0, |i| self.transition(i, j));
+            *score += after.map_or(0.0, |k| self.transition(j, k));
+        }
+        Ok(())
     }
 
     /// One transition in units; a forbidden one is far below everything.
@@ -245,9 +284,16 @@ impl<W: Weight> Decoder<'_, ChainView<'_, W>> {
     /// # Errors
     /// As [`ChainView::score`], after which the decoder is as before, and [`Decoder::advance`].
     pub fn push(&mut self, item: &[Item<W>]) -> Result<Option<u8>, InferError> {
-        let view = *self.steps();
-        let row = self.row();
-        if let Err(error) = view.score(item, row) {
+        self.push_of(item.iter().copied())
+    }
+
+    /// [`push`](Self::push) of an item that is kept in another form.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push_of(&mut self, item: impl Iterator<Item = Item<W>>) -> Result<Option<u8>, InferError> {
+        let (view, row) = self.steps_and_row();
+        if let Err(error) = view.score_of(item, row) {
             row.fill(W::Score::default());
             return Err(error);
         }

@@ -166,6 +166,11 @@ impl<'m, S: Steps> Decoder<'m, S> {
         self.next
     }
 
+    /// Both: the model is not copied.
+    pub(crate) fn steps_and_row(&mut self) -> (&S, &mut [S::Score]) {
+        (&self.steps, self.next)
+    }
+
     /// Takes the next item, whose state scores stand in [`row`](Self::row). Returns a label if one is due.
     ///
     /// # Errors

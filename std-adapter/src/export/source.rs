@@ -1,10 +1,10 @@
 //! The image as source text: a constant in flash, and the numbers that firmware needs beside it.
 
 use super::image::label_names;
-use super::{ExportParams, Exported, ExportedField};
+use super::{ExportParams, Exported, ExportedField, Scalar};
 use crate::model::{FieldModel, SequenceModel};
-use gibbsite_core::image::FieldImage;
-use gibbsite_core::infer::stream::{decoder_len, whole_back_len};
+use gibbsite_core::image::{FieldImage, marginals_len, smooth_len};
+use gibbsite_core::infer::stream::{decoder_len, filter_len, whole_back_len};
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -255,6 +255,12 @@ pub fn c_source(model: &SequenceModel, params: &ExportParams, exported: &Exporte
     define("LONGEST", params.longest);
     define("SCORES", facts.scores);
     define("BACK", facts.back);
+    // Beside the rows of scores; the filter is for `f32`.
+    let plain = params.scalar == Scalar::F32;
+    let labels = facts.labels.len();
+    define("ATTRIBUTES", exported.info.attributes);
+    define("MARGINALS", if plain { smooth_len(labels) } else { marginals_len(labels) });
+    define("FILTER", if plain { filter_len(labels) } else { 0 });
     out.push_str("\n/* For gibbsite_open. */\nstatic const uint32_t model_words[MODEL_WORDS] = {\n");
     words(&mut out, &exported.words);
     out.push_str("};\n\nstatic const char *const model_labels[MODEL_LABELS] = {\n");

@@ -210,9 +210,10 @@ fn images(out: &Path) -> Result<String, Box<dyn Error>> {
     let c = [("f32", "", &c_floats), ("i16", "_fixed", &c_fixed), ("i8", "_fixed", &c_fixed)];
     for (scalar, suffix, features) in c {
         let text = format!(
-            "#define ITEMS {ITEMS}\n#define PUSH gibbsite_push{suffix}\n\
+            "#define ITEMS {ITEMS}\n#define PUSH gibbsite_push{suffix}\n#define FIXED {}\n\
              static const gibbsite_feature{suffix} features[] = {{{features}}};\n\
-             static const uint16_t starts[ITEMS + 1] = {{{starts}}};\n"
+             static const uint16_t starts[ITEMS + 1] = {{{starts}}};\n",
+            u8::from(!suffix.is_empty())
         );
         fs::write(out.join("c").join(scalar).join("items.h"), text)?;
     }

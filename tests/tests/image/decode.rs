@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 /// A value as a device has it.
-trait Value: Weight {
+pub(super) trait Value: Weight {
     fn value(x: f64) -> Self::Value;
 }
 impl Value for f32 {
@@ -31,7 +31,7 @@ impl Value for i8 {
     }
 }
 
-fn on_device<W: Value>(exported: &Exported, items: &[Item]) -> Vec<Vec<(u32, W::Value)>> {
+pub(super) fn on_device<W: Value>(exported: &Exported, items: &[Item]) -> Vec<Vec<(u32, W::Value)>> {
     let known = |&(a, v): &(u32, f64)| exported.attributes[a as usize].map(|a| (a, W::value(v)));
     items.iter().map(|item| item.iter().filter_map(known).collect()).collect()
 }
@@ -49,14 +49,14 @@ fn label<W: Value>(
     Ok((path.into_iter().map(u32::from).collect(), view.total(score).into()))
 }
 
-struct Case {
+pub(super) struct Case {
     model: SequenceModel,
-    items: Vec<Item>,
-    forbidden: Vec<(u32, u32)>,
-    exported: Exported,
+    pub(super) items: Vec<Item>,
+    pub(super) forbidden: Vec<(u32, u32)>,
+    pub(super) exported: Exported,
 }
 
-fn case(seed: u64, scalar: Scalar, spread: f64) -> Case {
+pub(super) fn case(seed: u64, scalar: Scalar, spread: f64) -> Case {
     let mut rng = rng(seed);
     let (labels, count) = (rng.random_range(1..5), rng.random_range(1..6));
     let attributes = rng.random_range(0..8);
@@ -72,12 +72,12 @@ fn case(seed: u64, scalar: Scalar, spread: f64) -> Case {
 
 impl Case {
     /// Score of a labelling in the model.
-    fn score(&self, y: &[u32]) -> f64 {
+    pub(super) fn score(&self, y: &[u32]) -> f64 {
         let forbidden = y.windows(2).any(|w| self.forbidden.contains(&(w[0], w[1])));
         if forbidden { f64::NEG_INFINITY } else { score(&self.model, &self.items, y) }
     }
 
-    fn all(&self) -> impl Iterator<Item = (Vec<u32>, f64)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (Vec<u32>, f64)> {
         labellings(self.model.alphabet.labels.len(), self.items.len()).map(|y| (y.clone(), self.score(&y)))
     }
 

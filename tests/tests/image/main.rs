@@ -3,4 +3,5 @@
 mod decode;
 mod field;
 mod field_fixed;
+mod learn;
 mod open;

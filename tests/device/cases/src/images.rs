@@ -1,10 +1,13 @@
 //! Exported model images, opened from flash: labels for sequences and streams, marginals, on each kind of weights.
 
 use crate::engines::{Answer, Done, Stop};
+use crate::fields::put;
 pub use crate::fields::{field_best, field_icm, field_local, field_loopy, field_marginals, open_field};
+pub use crate::learn::learn_f32;
 pub use crate::units::{best_i8, best_i16, icm_i16, local_i16, marginals_i16 as field_marginals_i16};
 use gibbsite_core::error::ImageError;
 use gibbsite_core::image::{ChainView, GaussianImage, Image, Item, Weight, marginals_len, smooth_len};
+use gibbsite_core::infer::chain::Chain;
 use gibbsite_core::infer::gaussian::{Terms, deviations_len, given_len, mean_len};
 use gibbsite_core::infer::junction::Fact;
 use gibbsite_core::infer::stream::{
@@ -52,6 +55,8 @@ macro_rules! for_each_image_case {
             f32 image_marginals F32 marginals_f32 entry_image_marginals_f32;
             i16 image_marginals I16 marginals_i16 entry_image_marginals_i16;
             f32 image_filter F32 filter entry_image_filter_f32;
+            f32 image_n_best F32 n_best entry_image_n_best_f32;
+            f32 image_learn F32 learn_f32 entry_image_learn_f32;
             f32 image_gaussian GAUSS gaussian entry_image_gaussian_f32;
             f32 image_given GAUSS given entry_image_given_f32;
             f32 field_open FIELD open_field entry_field_open_f32;
@@ -83,8 +88,15 @@ macro_rules! list {
 }
 for_each_image_case!(list);
 
-fn part<X>(all: &mut [X], len: usize) -> Result<&mut [X], Stop> {
+pub(crate) fn part<X>(all: &mut [X], len: usize) -> Result<&mut [X], Stop> {
     all.get_mut(..len).ok_or(Stop::Memory)
+}
+
+/// Opens an image and its chain. A function of its own, so that what lies on the stack meanwhile is gone afterwards. Who uses the
+/// chain where it was made has it on the stack once; `?` would have it there twice.
+#[inline(never)]
+pub(crate) fn chain<W: Weight>(words: &[u32]) -> Result<ChainView<'_, W>, ImageError> {
+    Image::open(words)?.chain()
 }
 
 /// Opens an image of 64 KiB.
@@ -104,8 +116,8 @@ fn viterbi<W: Weight>(
     labels: &mut [u8],
     score: impl Fn(W::Total) -> f32,
 ) -> Answer {
-    let image = Image::open(words)?;
-    let view: ChainView<'_, W> = image.chain()?;
+    let opened = chain::<W>(words);
+    let view = opened.as_ref().map_err(|error| *error)?;
     let scores = part(scores, decoder_len(view.labels()))?;
     let back = part(back, whole_back_len(view.longest(), view.labels()))?;
     let total = view.label(items.iter().copied(), labels, scores, back)?;
@@ -140,12 +152,26 @@ fn lag4<W: Weight>(
     back: &mut [u8],
     labels: &mut [u8],
 ) -> Answer {
-    let image = Image::open(words)?;
-    let view: ChainView<'_, W> = image.chain()?;
+    let opened = chain::<W>(words);
+    let view = opened.as_ref().map_err(|error| *error)?;
     let scores = part(scores, decoder_len(view.labels()))?;
     let back = part(back, lagged_back_len(4, view.labels()))?;
     let memory = 4 * scores.len() + back.len();
-    let mut decoder = Decoder::lagged(view, 4, scores, back)?;
+    stream(view, items, scores, back, labels)?;
+    Ok(Done { floats: 0, labels: items.len(), memory })
+}
+
+/// What such a stream has on the stack.
+#[inline(never)]
+fn stream<W: Weight>(
+    view: &ChainView<'_, W>,
+    items: &[&[Item<W>]],
+    scores: &mut [W::Score],
+    back: &mut [u8],
+    labels: &mut [u8],
+) -> Result<(), Stop> {
+    let mut made = Decoder::lagged(*view, 4, scores, back);
+    let decoder = made.as_mut().map_err(|error| *error)?;
     let mut places = labels.iter_mut();
     for item in items {
         if let Some(label) = decoder.push(item)? {
@@ -153,7 +179,7 @@ fn lag4<W: Weight>(
         }
     }
     decoder.finish(places.into_slice())?;
-    Ok(Done { floats: 0, labels: items.len(), memory })
+    Ok(())
 }
 
 /// The sequence as a stream, each label four items later.
@@ -219,6 +245,36 @@ pub fn filter(call: &mut Tagging<'_>) -> Answer {
         call.answer.iter_mut().zip(p).for_each(|(a, &p)| *a = p);
     }
     Ok(Done { floats: labels, labels: 0, memory: used })
+}
+
+/// The scores of the five best labellings of the first third of the sequence, the labels of all but the best.
+pub fn n_best(call: &mut Tagging<'_>) -> Answer {
+    let opened = chain::<f32>(call.words);
+    five_best(opened.as_ref().map_err(|error| *error)?, call)
+}
+
+#[inline(never)]
+fn five_best(view: &ChainView<'_, f32>, call: &mut Tagging<'_>) -> Answer {
+    // As in the other case of the N best: the compiler makes the two calls the same one.
+    const N: usize = 5;
+    let third = call.floats.get(..call.floats.len() / 3).ok_or(Stop::Memory)?;
+    let (labels, items) = (view.labels(), third.len());
+    let (rows, rest) = call.reals.split_at_mut_checked(labels * items).ok_or(Stop::Memory)?;
+    let (table, rest) = rest.split_at_mut_checked(labels * labels).ok_or(Stop::Memory)?;
+    let memory = part(rest, Chain::<f32>::n_best_len(labels, N))?;
+    let (paths, rest) = call.indices.split_at_mut_checked(N * items).ok_or(Stop::Memory)?;
+    let back = part(rest, Chain::<f32>::n_best_back_len(items, labels, N))?;
+    let mut left = &mut *rows;
+    for item in third {
+        let (row, after) = core::mem::take(&mut left).split_at_mut_checked(labels).ok_or(Stop::Memory)?;
+        view.score(item, row)?;
+        left = after;
+    }
+    view.transitions(table)?;
+    let found = view.plain(rows, table)?.n_best(N, paths, part(call.answer, N)?, back, memory)?;
+    put(paths.get(items..).unwrap_or(&[]), call.labels);
+    let words = rows.len() + table.len() + memory.len() + paths.len() + back.len();
+    Ok(Done { floats: found, labels: (N - 1) * items, memory: 4 * words })
 }
 
 /// Inputs that are sixteenths.

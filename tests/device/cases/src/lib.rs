@@ -10,6 +10,7 @@ pub mod engines;
 pub mod fields;
 pub mod grid;
 pub mod images;
+pub mod learn;
 pub mod models;
 pub mod units;
 

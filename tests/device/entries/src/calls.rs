@@ -6,15 +6,18 @@ use core::convert::Infallible;
 use gibbsite_core::error::InferError;
 use gibbsite_core::graph::{FactorGraph, Incidence};
 use gibbsite_core::ids::FactorId;
+use gibbsite_core::image::{ChainView, Item, Weight};
 use gibbsite_core::infer::chain::Chain;
 use gibbsite_core::infer::fork::Sequential;
 use gibbsite_core::infer::gibbs::{self, Gibbs, Scan};
 use gibbsite_core::infer::junction::{Junction, Memory};
 use gibbsite_core::infer::loopy::{Loopy, Mode, Params};
 use gibbsite_core::infer::plan::Plan;
+use gibbsite_core::infer::stream::Decoder;
 use gibbsite_core::infer::tree::Forest;
 use gibbsite_core::infer::trw::Trw;
 use gibbsite_core::log_add::LogAdd;
+use gibbsite_core::online::{OnlineParams, Overlay};
 
 /// A generator as small as one can be.
 pub struct Weyl(u32);
@@ -260,6 +263,17 @@ pub extern "C" fn call_chain_log_z(chain: &Chain<'_, f32>, memory: &mut &mut [f3
     put(log_z, chain.log_z(memory))
 }
 
+#[unsafe(no_mangle)]
+pub extern "C" fn call_chain_n_best(
+    chain: &Chain<'_, f32>,
+    words: &mut [&mut [u32]; 2],
+    reals: &mut [&mut [f32]; 2],
+    out: &mut usize,
+) -> bool {
+    let ([paths, back], [scores, memory]) = (words, reals);
+    put(out, chain.n_best(5, paths, scores, back, memory))
+}
+
 // The same of scores in units.
 
 #[unsafe(no_mangle)]
@@ -324,4 +338,110 @@ pub extern "C" fn call_units_marginals(
     out: &mut &mut [i32],
 ) -> bool {
     ok(run.log_marginals(table, fork, out))
+}
+
+// Chains in an image, and learning beside one.
+
+fn label<W: Weight>(
+    view: &ChainView<'_, W>,
+    items: &&[&[Item<W>]],
+    bytes: &mut [&mut [u8]; 2],
+    scores: &mut &mut [W::Score],
+    out: &mut W::Total,
+) -> bool {
+    let [labels, back] = bytes;
+    put(out, view.label(items.iter().copied(), labels, scores, back))
+}
+
+fn decoder<'m, W: Weight>(
+    out: &mut Result<Decoder<'m, ChainView<'m, W>>, InferError>,
+    view: &ChainView<'m, W>,
+    lag: usize,
+    scores: &mut &'m mut [W::Score],
+    back: &mut &'m mut [u8],
+) {
+    *out = Decoder::lagged(*view, lag, core::mem::take(scores), core::mem::take(back));
+}
+
+macro_rules! chain_calls {
+    ($($weight:ident $label:ident $decoder:ident $push:ident $finish:ident;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $label(
+            view: &ChainView<'_, $weight>,
+            items: &&[&[Item<$weight>]],
+            bytes: &mut [&mut [u8]; 2],
+            scores: &mut &mut [<$weight as Weight>::Score],
+            out: &mut <$weight as Weight>::Total,
+        ) -> bool {
+            label(view, items, bytes, scores, out)
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $decoder<'m>(
+            out: &mut Result<Decoder<'m, ChainView<'m, $weight>>, InferError>,
+            view: &ChainView<'m, $weight>,
+            lag: usize,
+            scores: &mut &'m mut [<$weight as Weight>::Score],
+            back: &mut &'m mut [u8],
+        ) {
+            decoder(out, view, lag, scores, back);
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $push(
+            run: &mut Decoder<'_, ChainView<'_, $weight>>,
+            item: &&[Item<$weight>],
+            out: &mut Option<u8>,
+        ) -> bool {
+            put(out, run.push(item))
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $finish(
+            run: &Decoder<'_, ChainView<'_, $weight>>,
+            labels: &mut &mut [u8],
+            out: &mut <$weight as Weight>::Total,
+        ) -> bool {
+            put(out, run.finish(labels))
+        }
+    )* };
+}
+chain_calls! {
+    f32 call_label_f32 call_decoder_f32 call_push_f32 call_finish_f32;
+    i16 call_label_i16 call_decoder_i16 call_push_i16 call_finish_i16;
+    i8 call_label_i8 call_decoder_i8 call_push_i8 call_finish_i8;
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_overlay_new<'m>(
+    out: &mut Option<Overlay<'m, f32>>,
+    size: &[usize; 2],
+    weights: &mut &'m mut [f32],
+) {
+    let &[labels, slots] = size;
+    *out = Overlay::new(labels, slots, core::mem::take(weights)).ok();
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_overlay_learn(
+    overlay: &mut Overlay<'_, f32>,
+    item: &&[(u32, f32)],
+    scores: &mut [&mut [f32]; 2],
+    label: usize,
+    params: &OnlineParams<f32>,
+    out: &mut f32,
+) -> bool {
+    let [scores, memory] = scores;
+    put(out, overlay.learn(item, scores, label, params, memory))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn call_overlay_push(
+    overlay: &Overlay<'_, f32>,
+    run: &mut Decoder<'_, ChainView<'_, f32>>,
+    items: &[&[(u32, f32)]; 2],
+    out: &mut Option<u8>,
+) -> bool {
+    let [item, learned] = items;
+    put(out, overlay.push(run, item, learned))
 }
