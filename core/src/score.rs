@@ -5,9 +5,9 @@
 //!
 //! # Fixed point
 //! An `i32` counts units, `i32::MIN` is forbidden, and others are within ±[`LIMIT`]. Up to [`Score::MOST`] of them may be added, and are
-//! then still told from what is forbidden: `63·2²⁴ < 2³⁰`, and `-2³¹ + 62·2²⁴ < -2³⁰`, at which [`THRESHOLD`] lies. Messages are at most 0 and
-//! at least [`FLOOR`] (or forbidden), so that the nine of a clique that hears from eight children and from above add up to more than
-//! `9·FLOOR > -2³⁰`. What is below the floor counts as just so far behind: `2²⁶` units are 128 times the largest weight that 16 bits with
+//! then still told from what is forbidden: `63·2²⁴ < 2³⁰`, and `-2³¹ + 62·2²⁴ < -2³⁰`, where what is forbidden begins. Messages are at most 0 and
+//! at least `-2²⁶` (or forbidden), so that the nine of a clique that hears from eight children and from above add up to more than
+//! `-9·2²⁶ > -2³⁰`. What is below that floor counts as just so far behind: `2²⁶` units are 128 times the largest weight that 16 bits with
 //! the largest [shift](crate::image::Scales::shift) can hold.
 
 use crate::infer::loopy::LARGEST_ENTRY;
