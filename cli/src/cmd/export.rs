@@ -47,8 +47,10 @@ pub(crate) fn run(config: &config::Export) -> anyhow::Result<Outcome> {
         ));
     }
     if let Some(info) = checked.as_ref().filter(|info| info.saturated > 0) {
-        common
-            .warn(&format!("the scores of {} items are beyond fixed point and were cut off", info.saturated));
+        common.warn(&format!(
+            "the values or scores of {} items are beyond fixed point and were cut off",
+            info.saturated
+        ));
     }
     let bytes = match config.form {
         args::Form::Image => exported.to_bytes(),

@@ -26,7 +26,7 @@ pub struct CheckInfo {
     pub score_error_bound: f64,
     /// The largest `|P̂(y_t = j) - P(y_t = j)|`.
     pub worst_probability_error: f64,
-    /// Items whose scores had to be cut off.
+    /// Items whose values or scores had to be cut off.
     pub saturated: usize,
     /// The longest sequence.
     pub longest: usize,
@@ -79,6 +79,8 @@ pub fn check(
 pub(super) trait Desk: Weight {
     /// A value as the device would have it.
     fn value(x: f64) -> Self::Value;
+    /// Whether it can have it: fixed point ends at 2¹⁵.
+    fn holds(x: f64) -> bool;
     /// Marginals of rows of state scores.
     fn marginals(view: &ChainView<'_, Self>, rows: &[Self::Score]) -> Result<Vec<f32>, InferError>
     where
@@ -88,6 +90,10 @@ pub(super) trait Desk: Weight {
 impl Desk for f32 {
     fn value(x: f64) -> f32 {
         x as f32
+    }
+
+    fn holds(_: f64) -> bool {
+        true
     }
 
     fn marginals(view: &ChainView<'_, f32>, rows: &[f32]) -> Result<Vec<f32>, InferError> {
@@ -106,6 +112,10 @@ macro_rules! desk {
         impl Desk for $t {
             fn value(x: f64) -> i32 {
                 (x * 65_536.0).round() as i32
+            }
+
+            fn holds(x: f64) -> bool {
+                x.abs() < 32_768.0
             }
 
             fn marginals(view: &ChainView<'_, $t>, rows: &[i32]) -> Result<Vec<f32>, InferError> {
@@ -164,18 +174,19 @@ fn one<W: Desk>(
     let mut exact = vec![0.0; items * labels];
     let (mut values, mut rounded) = (0.0, 0);
     for t in 0..items {
-        let mut item = Vec::new();
+        let (mut item, mut cut) = (Vec::new(), false);
         for (a, value) in sequence.attributes(t).iter() {
             let row = &mut exact[t * labels..(t + 1) * labels];
             model.index.add_scores(STATES, a, value, &model.theta, row);
             if let Some(number) = exported.attributes[a as usize] {
                 item.push((number, W::value(value)));
+                cut |= !W::holds(value);
                 values += value.abs();
                 rounded += usize::from(value != 1.0);
             }
         }
         let mut row = vec![W::Score::default(); labels];
-        info.saturated += usize::from(view.score(&item, &mut row)?);
+        info.saturated += usize::from(view.score(&item, &mut row)? || cut);
         rows.extend_from_slice(&row);
         decoder.push(&item)?;
     }

@@ -27,7 +27,7 @@ pub struct FieldCheckInfo {
     pub worst_score_error: f64,
     /// The largest proven bound on it, for fixed point.
     pub score_error_bound: f64,
-    /// Rows of whose tables something had to be cut off.
+    /// Rows of whose inputs or tables something had to be cut off.
     pub saturated: usize,
     /// What a junction tree tells; none if the image has none.
     pub exact: Option<FieldExactInfo>,
@@ -110,9 +110,10 @@ fn run<W: Exact>(
     for (s, right) in right.each.iter().enumerate() {
         let network = tables.network(data, s).map_err(FieldCheckError::Model)?;
         let row = |e: InferError| FieldCheckError::Row(s, e);
-        let given = inputs.of(model, data, s).into_iter();
-        let given: Vec<(u32, W::Value)> = given.map(|(a, x)| (a, W::value(x))).collect();
-        info.saturated += usize::from(view.tables(&given, &mut memory).map_err(row)?);
+        let given = inputs.of(model, data, s);
+        let held = given.iter().all(|&(_, x)| W::holds(x));
+        let given: Vec<(u32, W::Value)> = given.into_iter().map(|(a, x)| (a, W::value(x))).collect();
+        info.saturated += usize::from(view.tables(&given, &mut memory).map_err(row)? || !held);
         info.score_error_bound = info.score_error_bound.max(f64::from(view.error_bound(&given)));
         let graph = view.graph(&memory).map_err(|_| row(InferError::Shape))?;
         let score = |labels: &[u32]| network.log_potential(labels).unwrap_or(f64::NAN);

@@ -6,8 +6,9 @@ use gibbsite::data::table::Table;
 use gibbsite::export::{
     FieldExportParams, Naming, Scalar, check_field, export_field, field_c_source, field_source,
 };
-use gibbsite::field::Structure;
-use gibbsite::field::schema::Slot;
+use gibbsite::field::schema::{Columns, Slot};
+use gibbsite::field::train::{Optimize, index};
+use gibbsite::field::{Schema, Structure};
 use gibbsite::model::FieldModel;
 use gibbsite::par::Par;
 use gibbsite_core::error::{ImageError, InferError};
@@ -117,6 +118,26 @@ fn bad_input_leaves_the_output_as_it_was_in_fixed_point() {
     // So is what is minus as much.
     assert_eq!(view.tables(&[(x, i32::MIN); 40], &mut tables), Ok(true));
     assert!(exact(&view, &tables).is_ok());
+}
+
+/// What Q16.16 cannot hold is told by the check.
+#[test]
+fn inputs_beyond_fixed_point_are_told() {
+    let text = "a,b,x\n0,0,100000\n1,1,-2\n0,1,3\n";
+    let table = Table::read(text.as_bytes()).unwrap();
+    let columns = Columns::choose(&table, "a,b", "x").unwrap();
+    // Not standardised, so that a device gives it as it is.
+    let (schema, _) = Schema::learn(&table, &columns, false, false).unwrap();
+    let field = schema.field(&Structure::Chain).unwrap();
+    let (data, _) = schema.samples(&table, &field).unwrap();
+    let index = index(&field, &schema.template_attributes(&field), Optimize::Joint).unwrap();
+    let theta = vec![1e-4; index.len()];
+    let facts = gibbsite::model::field::Facts::default();
+    let model = FieldModel { schema, structure: String::new(), field, index, theta, facts };
+    for (scalar, rows) in [(Scalar::F32, 0), (Scalar::I16, 1)] {
+        let exported = export_field(&model, &params(scalar)).unwrap();
+        assert_eq!(check_field(&model, &exported, &data, Par::Seq).unwrap().saturated, rows);
+    }
 }
 
 #[test]
