@@ -188,14 +188,20 @@ fn damaged_images_are_refused_by_name() {
     assert!(run.stderr.contains("longer than --max-length 2"), "{}", run.stderr);
 }
 
-#[test]
-fn a_field_is_exported_and_inspected() {
+/// A field over a table with a number and a discrete input: its folder, data and model.
+fn trained_field() -> (TempDir, String, String) {
     let folder =
         folder(&[("t.csv", b"a,b,x,k\n0,0,1.5,u\n1,1,-2,v\n0,1,0.5,u\n1,0,0,v\n1,1,-1,u\n0,0,2,v\n")]);
     let (data, model) = (path(&folder, "t.csv"), path(&folder, "t.gib"));
     let train =
         ["train", "--format", "table", &data, "--outputs", "a,b", "--inputs", "*", "--l2", "1", "--quiet"];
     stdout(&[&train[..], &["--standardize", "--structure", "chain", "--model", &model]].concat());
+    (folder, data, model)
+}
+
+#[test]
+fn a_field_is_exported_and_inspected() {
+    let (folder, data, model) = trained_field();
     let out = path(&folder, "t.img");
     let said = stdout(&["export", "--model", &model, "--to", "image", "--attributes", "exact", &out]);
     assert!(said.contains("2 variables, 3 factors, 3 attributes, 12 weights in f32"), "{said}");
@@ -225,12 +231,7 @@ fn a_field_is_exported_and_inspected() {
 
 #[test]
 fn a_field_in_fixed_point_says_how_inputs_are_prepared() {
-    let folder =
-        folder(&[("t.csv", b"a,b,x,k\n0,0,1.5,u\n1,1,-2,v\n0,1,0.5,u\n1,0,0,v\n1,1,-1,u\n0,0,2,v\n")]);
-    let (data, model) = (path(&folder, "t.csv"), path(&folder, "t.gib"));
-    let train =
-        ["train", "--format", "table", &data, "--outputs", "a,b", "--inputs", "*", "--l2", "1", "--quiet"];
-    stdout(&[&train[..], &["--standardize", "--structure", "chain", "--model", &model]].concat());
+    let (folder, data, model) = trained_field();
     for (scalar, most) in [("i16", 1e-3), ("i8", 0.02)] {
         let out = path(&folder, "t.img");
         let args = ["export", "--model", &model, "--to", "image", "--scalar", scalar, "--check", &data, &out];
