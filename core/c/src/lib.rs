@@ -163,6 +163,12 @@ fn status(result: Result<(), Status>) -> GibbsiteStatus {
     result.err().unwrap_or(Status::Ok)
 }
 
+/// Whether so many values can begin here: what can be told of a pointer without following it.
+fn within<T>(at: *const T, count: usize) -> Result<(), Status> {
+    let short = count.checked_mul(size_of::<T>()).is_some_and(|n| n <= isize::MAX as usize);
+    if !at.is_null() && at.is_aligned() && short { Ok(()) } else { Err(Status::Pointer) }
+}
+
 /// A slice of what C passed; no memory at all may have any pointer.
 ///
 /// # Safety
@@ -171,12 +177,7 @@ unsafe fn read<'a, T>(at: *const T, count: usize) -> Result<&'a [T], Status> {
     if count == 0 {
         return Ok(&[]);
     }
-    if at.is_null()
-        || !at.is_aligned()
-        || count.checked_mul(size_of::<T>()).is_none_or(|n| n > isize::MAX as usize)
-    {
-        return Err(Status::Pointer);
-    }
+    within(at, count)?;
     // SAFETY: not null, aligned, not longer than memory can be; the rest is the caller's promise.
     Ok(unsafe { slice::from_raw_parts(at, count) })
 }
@@ -189,12 +190,7 @@ unsafe fn write<'a, T>(at: *mut T, count: usize) -> Result<&'a mut [T], Status> 
     if count == 0 {
         return Ok(&mut []);
     }
-    if at.is_null()
-        || !at.is_aligned()
-        || count.checked_mul(size_of::<T>()).is_none_or(|n| n > isize::MAX as usize)
-    {
-        return Err(Status::Pointer);
-    }
+    within(at, count)?;
     // SAFETY: not null, aligned, not longer than memory can be; zeros make the values initialised; the rest is the caller's promise.
     unsafe {
         ptr::write_bytes(at, 0, count);
@@ -210,19 +206,14 @@ unsafe fn lend<'a, T>(at: *mut T, count: usize) -> Result<&'a mut [T], Status> {
     if count == 0 {
         return Ok(&mut []);
     }
-    if at.is_null()
-        || !at.is_aligned()
-        || count.checked_mul(size_of::<T>()).is_none_or(|n| n > isize::MAX as usize)
-    {
-        return Err(Status::Pointer);
-    }
+    within(at, count)?;
     // SAFETY: not null, aligned, not longer than memory can be; the rest is the caller's promise.
     Ok(unsafe { slice::from_raw_parts_mut(at, count) })
 }
 
 /// Whether a result can be written here: for calls that would change something before they write it.
 fn room<T>(at: *mut T) -> Result<(), Status> {
-    if at.is_null() || !at.is_aligned() { Err(Status::Pointer) } else { Ok(()) }
+    within(at, 1)
 }
 
 /// Writes a result.
@@ -230,9 +221,7 @@ fn room<T>(at: *mut T) -> Result<(), Status> {
 /// # Safety
 /// If not null and aligned, `at` leads to room for a value.
 unsafe fn put<T>(at: *mut T, value: T) -> Result<(), Status> {
-    if at.is_null() || !at.is_aligned() {
-        return Err(Status::Pointer);
-    }
+    room(at)?;
     // SAFETY: not null, aligned; that there is room is the caller's promise.
     unsafe { ptr::write(at, value) };
     Ok(())
@@ -243,9 +232,7 @@ unsafe fn put<T>(at: *mut T, value: T) -> Result<(), Status> {
 /// # Safety
 /// If not null and aligned, `at` leads to room for as many.
 unsafe fn give<T: Copy>(at: *mut T, values: &[T]) -> Result<(), Status> {
-    if at.is_null() || !at.is_aligned() {
-        return Err(Status::Pointer);
-    }
+    room(at)?;
     // SAFETY: not null, aligned; that there is room, and that it is not the memory argument, is the caller's promise.
     unsafe { ptr::copy_nonoverlapping(values.as_ptr(), at, values.len()) };
     Ok(())
